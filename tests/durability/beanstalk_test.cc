@@ -1,5 +1,5 @@
-// The beanstalk protocol of the real program over kill -9 and signals: what was answered INSERTED
-// is there again, with what was counted of it; SIGUSR1 drains.
+// Tests the beanstalk protocol of the server process across kill -9 and signals. Jobs that were
+// answered with INSERTED must survive with their statistics. SIGUSR1 starts drain mode.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -12,7 +12,7 @@
 namespace detent {
 namespace {
 
-/// Sends a command and reads as many bytes as the reply that is expected has.
+/// Sends a command, and reads as many bytes as the expected reply `like` has.
 std::string ask(test::RawSocket& socket, const std::string& command, const std::string& like) {
   EXPECT_TRUE(socket.send(command + "\r\n"));
   return socket.read(like.size() + 2);
@@ -65,7 +65,7 @@ TEST_F(BeanstalkProcess, SigusrOneDrains) {
   test::RawSocket socket(server_.beanstalk_port());
   expect(socket, "put 0 0 60 1\r\nx", "INSERTED 256");
   server_.signal(SIGUSR1);
-  // The signal takes effect soon, on its own thread.
+  // Another thread handles the signal, so the effect can come a little later.
   std::string reply;
   while (!reply.starts_with("DRAINING")) {
     reply = ask(socket, "put 0 0 60 1\r\nx", "DRAINING");

@@ -1,9 +1,10 @@
-// A server with many more tasks than its memory holds: started after a kill -9 with a part of them
-// overdue, it is not ready before it can serve; with all of them ready and nobody who takes them it
-// stays in the memory it was given. Either way every task is handed out in the end, once.
+// Runs a server with many more tasks than its memory holds. In one test it starts after a kill -9
+// with overdue tasks, and must not report ready before it can deliver tasks. In another test all
+// tasks are ready but no worker takes them, and it must stay within its memory. In both tests each
+// task is delivered once in the end.
 //
-// DETENT_BOOT_TASKS sets how many tasks (for a soak: 10000000), which also has the time of a start
-// asserted. The figures are printed.
+// DETENT_BOOT_TASKS sets the number of tasks (for a soak: 10000000). If it is set, the test also
+// checks the time of a start. The test prints the figures.
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy-ok(third-party): glibc tells whether a sanitizer is in its place
 
@@ -41,11 +42,11 @@ std::size_t tasks_wanted(std::size_t in_brief) {
   return text != nullptr ? std::strtoull(text, nullptr, 0) : in_brief;
 }
 
-/// Tasks by number, from 0, some of them overdue.
+/// Tasks with numbers from 0. Some of them are overdue.
 struct Backlog {
   std::size_t tasks = 0;
-  std::size_t overdue_every = 1;  // so many tasks one is overdue
-  std::size_t accepted_late = 0;  // of the tasks, the last ones; all overdue
+  std::size_t overdue_every = 1;  // one in this many tasks is overdue
+  std::size_t accepted_late = 0;  // the last tasks, sent to a running server; all overdue
 
   bool is_overdue(std::size_t index) const {
     return index % overdue_every == 0 || index >= tasks - accepted_late;
@@ -59,21 +60,22 @@ struct Backlog {
   }
 };
 
-/// The `index`th task: overdue by up to a day, or due within a month, not before a day.
+/// Returns the task with number `index`. It was due within the last day, or becomes due between one
+/// day and 30 days from now.
 Task sample_task(const Backlog& backlog, std::size_t index, WallTime now) {
   Task task;
   task.id = TaskId{(index + 1) << TaskId::kShardBits};
   task.queue = "q";
   task.payload.data = std::to_string(index);
   task.created_at = now - 48h;
-  // Neighbours in time are no neighbours in the order of ids.
+  // Tasks with neighbouring due times do not have neighbouring ids.
   const auto spread = static_cast<std::int64_t>((index * 2'654'435'761U) % 86'400'000U);
   const std::chrono::milliseconds part{spread};
   task.due_at = backlog.is_overdue(index) ? now - part : now + 24h + part * 29;
   return task;
 }
 
-/// A data folder as a server leaves it that has accepted the tasks, but for the late ones.
+/// A data folder of a server that has accepted the tasks, except the late ones.
 class FilledFolder {
  public:
   explicit FilledFolder(const Backlog& backlog) : backlog_(backlog) {
@@ -118,17 +120,17 @@ double seconds_since(MonotonicTime start) {
 
 constexpr std::size_t kMemory = std::size_t{64} << 20;
 constexpr server::MemoryPlan kPlan = server::plan_memory(kMemory);
-/// Of the tasks in memory as many may be ready, and stay so.
+/// The largest number of ready tasks in memory.
 constexpr std::size_t kMostReady = kPlan.max_loaded * kReadyParts / kMemoryParts;
-/// What RocksDB takes beside its cache and its buffers, for each of the two jobs it has in the
-/// background (open_db.cc): tables that are read and one that is built, 64 MB large.
+/// The memory of each of RocksDB's two background jobs (open_db.cc), in addition to cache and
+/// buffers. A job reads tables and builds a table of 64 MB.
 constexpr std::size_t kJobBytes = std::size_t{32} << 20;
 
 ChildServer::Options serving(const std::string& data, const std::string& memory = "64M") {
   return {.program = DETENT_BINARY, .data = data, .flags = {"--memory", memory}};
 }
 
-/// Schedules tasks of these numbers, overdue.
+/// Schedules the tasks [first, end), all overdue.
 void schedule(ApiClient& client, std::size_t first, std::size_t end) {
   std::vector<ScheduleRequest> requests;
   const auto now = std::chrono::floor<std::chrono::milliseconds>(SystemClock().wall_now());
@@ -141,12 +143,12 @@ void schedule(ApiClient& client, std::size_t first, std::size_t end) {
   for (const auto& task : *accepted) ASSERT_TRUE(task);
 }
 
-/// Takes and completes tasks, and counts how often each was handed out.
+/// Leases and completes tasks, and counts the deliveries of each task.
 class Worker {
  public:
   Worker(ApiClient& client, std::size_t tasks) : client_(client), times_(tasks) {}
 
-  /// One batch. Returns how many tasks it was.
+  /// Handles one batch. Returns its number of tasks.
   std::size_t take(std::chrono::milliseconds wait) {
     const auto leased = client_.lease({.queue = "q", .max = kMaxLeaseTasks}, wait);
     EXPECT_TRUE(leased) << leased.error().message;
@@ -162,13 +164,13 @@ class Worker {
     for (const auto& outcome : *outcomes) EXPECT_EQ(outcome.value(), LeaseOutcome::done);
     return leased->size();
   }
-  /// Until nothing is ready.
+  /// Works until no task is ready.
   void drain() {
     while (take(500ms) > 0) {
       if (rounds_++ % 8 == 0) look();
     }
   }
-  /// Tasks in memory stay within what the server may have.
+  /// Checks that the number of tasks in memory is within the limit.
   void look() {
     const auto stats = client_.stats();
     ASSERT_TRUE(stats) << stats.error().message;
@@ -192,8 +194,8 @@ class Worker {
   std::size_t most_loaded_ = 0;
 };
 
-/// What a server may need at most: what one does that has next to no tasks and answers the same
-/// calls, the memory that it was told to use, and what RocksDB works with.
+/// Returns the most memory that a server may need: the memory of a nearly empty server that answers
+/// the same calls, the memory from the flag --memory, and the memory of RocksDB's background jobs.
 std::size_t memory_budget() {
   const TestFolder folder;
   ChildServer server(serving(folder / "data"));
@@ -205,24 +207,25 @@ std::size_t memory_budget() {
 }
 
 void expect_within(std::size_t budget, std::size_t peak) {
-  const bool is_sanitized = mallinfo2().uordblks == 0;  // and needs more
+  const bool is_sanitized = mallinfo2().uordblks == 0;  // sanitizers need more memory
   if (!is_sanitized) {
     EXPECT_LE(in_mb(peak), in_mb(budget));
   }
 }
 
-/// Waits until all tasks are ready, looking at the memory meanwhile. Nobody takes any.
+/// Waits until all tasks are ready, and checks the memory during the wait. No worker takes tasks.
 void await_all_ready(ApiClient& client, Worker& worker, std::size_t tasks) {
   while (!testing::Test::HasFailure()) {
     const auto stats = client.stats();
     ASSERT_TRUE(stats) << stats.error().message;
     if (stats->all.ready == tasks) return;
     worker.look();
-    ASSERT_TRUE(client.lease({.queue = "another"}, 100ms));  // lets it work
+    ASSERT_TRUE(client.lease({.queue = "another"}, 100ms));  // a pause, so that the server can work
   }
 }
 
-/// Waits until /readyz says so. False: it ended, or told on its output to be ready before.
+/// Waits until /readyz reports ready. Returns false if the server ended, or if its output reported
+/// ready before /readyz did.
 bool becomes_ready(ChildServer& server, ApiClient& client) {
   while (!client.ready()) {
     const Result<bool> has_said = server.await_ready(1ms);
@@ -232,8 +235,8 @@ bool becomes_ready(ChildServer& server, ApiClient& client) {
   return true;
 }
 
-/// A start that takes longer is too long: five times the target (docs/benchmarks.md), because a
-/// soak shares the machine.
+/// The longest time of a start. This is five times the target (docs/benchmarks.md), because other
+/// programs run on the machine during a soak.
 constexpr double kMostStartSeconds = 10;
 
 TEST(Boot, HandsOutAllThatIsOverdueWithinItsMemory) {
@@ -271,7 +274,7 @@ TEST(Boot, HandsOutAllThatIsOverdueWithinItsMemory) {
       backlog.tasks, boot, in_mb(rss_at_boot), drained, in_mb(peak), in_mb(budget));
 }
 
-// As when all workers are away for an hour.
+// This happens if all workers are away for an hour.
 TEST(ReadyBacklog, ThatNobodyTakesStaysInItsMemoryAndIsHandedOutInTheEnd) {
   const Backlog backlog{.tasks = tasks_wanted(60'000)};
   const FilledFolder folder(backlog);
@@ -299,7 +302,7 @@ TEST(ReadyBacklog, ThatNobodyTakesStaysInItsMemoryAndIsHandedOutInTheEnd) {
       in_mb(budget));
 }
 
-// The control: one that was told to use more.
+// The control: a server with a larger --memory.
 TEST(ReadyBacklog, OfAServerThatUsesMoreThanItsMemoryIsFound) {
   const Backlog backlog{.tasks = 60'000};
   const FilledFolder folder(backlog);

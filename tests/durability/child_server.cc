@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 constexpr std::string_view kHttp = "ready at http://127.0.0.1:";
 constexpr std::string_view kBeanstalk = "beanstalk at 127.0.0.1:";
 
-/// What stands behind `where` in a whole line.
+/// Returns the port that follows `where` in a complete line.
 std::optional<std::uint16_t> find_port(const std::string& said, std::string_view where) {
   const std::size_t at = said.find(where);
   if (at == std::string::npos || said.find('\n', at) == std::string::npos) return std::nullopt;
@@ -73,7 +73,8 @@ Result<void> ChildServer::spawn() {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return Error{ErrorCode::internal, "no pipe", ""};
   std::vector<std::string> words = command();
-  std::vector<char*> arguments;  // made here: the child must not allocate
+  std::vector<char*>
+      arguments;  // built before the fork, because the child must not allocate memory
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_ = ::fork();
@@ -85,9 +86,9 @@ Result<void> ChildServer::spawn() {
   return ok();
 }
 
-/// In the child: becomes the server, its standard output going to `out`.
+/// Runs in the child process: executes the server, with `out` as its standard output.
 void ChildServer::become(const std::vector<char*>& arguments, int out) const {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever happens to us, no server is left behind
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the server ends if the test process dies
   const int log = ::open(log_file().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);

@@ -1,5 +1,5 @@
-// The server as a process of its own, under the limits and tools a test chooses: to be killed,
-// starved, traced and measured.
+// Runs the server as a separate process, under limits and tools that a test chooses. Tests kill it,
+// take its resources away, trace it and measure it.
 #pragma once
 
 #include <sys/resource.h>
@@ -17,18 +17,18 @@
 
 namespace detent {
 
-/// Thread-compatible. The thread that started the process must outlive it. Destruction kills what
-/// still runs.
+/// The thread that started the process must outlive the process. The destructor kills a running
+/// process. Thread-compatible.
 class ChildServer {
  public:
   struct Options {
-    std::string program;                         // the detent binary
-    std::string data;                            // its data folder
-    std::vector<std::string> flags = {};         // more of `detent serve`
-    std::string log_level = "warning";           // empty: no flag says it
-    std::vector<std::string> wrapper = {};       // runs the program in its own place, with its pid
-    std::optional<std::size_t> open_files = {};  // most file descriptors
-    std::optional<rlim_t> soft_open_files = {};  // fewer at first, which it may raise
+    std::string program;                    // the detent binary
+    std::string data;                       // its data folder
+    std::vector<std::string> flags = {};    // additional flags of `detent serve`
+    std::string log_level = "warning";      // empty: without the flag
+    std::vector<std::string> wrapper = {};  // a command that executes the program with the same pid
+    std::optional<std::size_t> open_files = {};  // the hard limit of file descriptors
+    std::optional<rlim_t> soft_open_files = {};  // the soft limit; default: the hard limit
   };
   explicit ChildServer(Options options) : options_(std::move(options)) {}
   ~ChildServer();
@@ -37,38 +37,39 @@ class ChildServer {
 
   Options& options() noexcept { return options_; }
 
-  /// Starts it and waits until it says that it is ready. The first start takes a free port, the
-  /// later ones the same again. Errors: unavailable when it has gone, or says nothing for a minute.
+  /// Starts the server and waits until it reports that it is ready. The first start uses a free
+  /// port, and later starts use the same port. Errors: unavailable if the process ends, or is not
+  /// ready after a minute.
   Result<void> start();
-  /// Only starts it.
+  /// Starts the process and does not wait.
   Result<void> spawn();
-  /// Whether it has said that it is ready, waiting at most so long. Errors: unavailable when it has
-  /// gone.
+  /// Waits at most `patience`. Returns true if the server has reported that it is ready. Errors:
+  /// unavailable if the process has ended.
   Result<bool> await_ready(std::chrono::milliseconds patience);
-  /// kill -9; returns when the process is gone.
+  /// Sends SIGKILL, and returns when the process has ended.
   void kill();
-  /// SIGTERM; returns the exit status, -1 when it crashed.
+  /// Sends SIGTERM, and returns the exit status, -1 after a crash.
   int stop();
   void signal(int number) const;
-  /// From now on none of its files may grow beyond this; RLIM_INFINITY: they may again.
+  /// Sets the largest size of the process's files. RLIM_INFINITY removes the limit.
   void limit_file_bytes(rlim_t bytes) const;
-  /// From now on it gets no more memory than it has, and `more`.
+  /// Limits the process's address space to its present size plus `more` bytes.
   void limit_memory(std::size_t more) const;
-  /// Waits until it has ended by itself, and returns its exit status, -1 when it crashed.
+  /// Waits until the process ends. Returns the exit status, -1 after a crash.
   int await_exit();
-  /// Whether it has neither ended nor crashed.
+  /// Returns false if the process has ended or crashed.
   bool is_running();
-  /// Once it has gone: its exit status, -1 when it crashed or was killed.
+  /// The exit status after the process has ended; -1 if it crashed or was killed.
   int exit_status() const noexcept { return exit_status_; }
 
-  /// "http://127.0.0.1:PORT"
+  /// Returns "http://127.0.0.1:PORT".
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   std::uint16_t http_port() const noexcept { return port_; }
-  /// Where it listens for beanstalk clients since it was ready; another port at each start.
+  /// The port for beanstalk clients, known once the server is ready. Each start uses another port.
   std::uint16_t beanstalk_port() const noexcept { return beanstalk_port_; }
-  /// What all its starts wrote to their log, which is not on the data folder's disk.
+  /// Returns the log of all starts. The log file is outside the data folder, and not on its disk.
   std::string log() const;
-  /// Memory that it has in use now, and had at most, in bytes.
+  /// The resident memory of the process, at present and at its peak, in bytes.
   std::size_t resident_bytes() const { return status_kib("VmRSS:") * 1'024; }
   std::size_t peak_resident_bytes() const { return status_kib("VmHWM:") * 1'024; }
   std::size_t open_descriptors() const;
@@ -86,7 +87,7 @@ class ChildServer {
   std::uint16_t port_ = 0;
   std::uint16_t beanstalk_port_ = 0;
   pid_t pid_ = -1;
-  int out_ = -1;  // its standard output
+  int out_ = -1;  // the read end of the process's standard output
   std::string said_;
   int exit_status_ = 0;
 };

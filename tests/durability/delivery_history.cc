@@ -46,7 +46,7 @@ void DeliveryHistory::accepted(Number number, TaskId id, WallTime due_at) {
   if (task.id != TaskId{} && task.id != id) note(number, "was doubled: it has two ids");
   if (due_at < task.not_before && task.attempts == 0) note(number, "is due too early");
   task.id = id;
-  if (task.attempts > 0) return;  // it was handed out and failed before its answer came
+  if (task.attempts > 0) return;  // it was delivered and failed before this answer came
   task.due_at = due_at;
   task.not_before = due_at;
 }
@@ -101,7 +101,8 @@ void DeliveryHistory::count_fail(Known& task) {
 void DeliveryHistory::failed(Number number, const std::string& lease, LeaseOutcome outcome) {
   const MutexLock lock(mutex_);
   Known& task = change(number);
-  if (task.lease != lease) return;  // handed out again before the answer came, so it was counted
+  if (task.lease != lease)
+    return;  // delivered again before this answer came, so the failure was counted
   if (outcome == LeaseOutcome::conflict) note(number, "could not be failed under its lease");
   count_fail(task);
   const bool is_last = task.attempts == task.max_attempts;
@@ -134,7 +135,7 @@ void DeliveryHistory::delivered(const json::LeasedTaskAnswer& leased, WallTime n
     return;
   }
   Known& task = change(number);
-  // The answer to a failure may still be under way when another worker gets the task.
+  // Another worker can get the task before the answer to the failed attempt has arrived.
   if (task.fail_asked && leased.attempt == task.attempts + 2) count_fail(task);
   check_hand_out(number, task, leased, now);
   if (leased.attempt == task.last_handed_out) ++duplicates_;

@@ -1,11 +1,12 @@
-// What clients of a server saw happen to their tasks, and what in it breaks the delivery contract:
-// a task lost, come back, handed out twice at a time, early, or under the wrong attempt.
+// Records what clients of a server learned about their tasks, and reports violations of the
+// delivery contract. Violations are: a lost task, a task that came back after its end, two leases
+// of a task at the same time, an early delivery, or a wrong attempt number.
 //
-// Each task carries a number of its own as its payload, so that one whose acceptance was never
-// answered is known again when it is handed out. A client says what it asks before it asks, and
-// what was answered afterwards; what was asked and not answered when the server was killed may have
-// happened or not, and is settled by the first look after the restart. TaskHistory is the same for
-// one thread that sees all commits; this one is for many clients, who see answers only.
+// The payload of each task is a number. So a task whose creation was never answered is recognized
+// when it is leased. A client reports each call before it sends the call, and reports the answer
+// afterwards. If the server is killed between the two, the call may have had its effect or not. The
+// first look after the restart decides. TaskHistory is similar, but for one thread that sees all
+// commits. This class is for many clients that see only answers.
 #pragma once
 
 #include <cstddef>
@@ -27,65 +28,66 @@ namespace detent {
 /// Thread-safe.
 class DeliveryHistory {
  public:
-  using Number = std::uint64_t;  // of a task, from 1
+  using Number = std::uint64_t;  // of a task, counted from 1
 
-  // Verbs: before and after.
+  // Calls: before the call, and after the answer.
 
-  /// A task will be scheduled that may not be handed out before `not_before`. Returns its number,
-  /// which is to be its payload.
+  /// A task will be created that must not be delivered before `not_before`. Returns its number,
+  /// which must be its payload.
   Number asked(WallTime not_before, std::uint32_t max_attempts);
   void accepted(Number number, TaskId id, WallTime due_at);
-  /// It will be cancelled.
+  /// The task will be cancelled.
   void asked_cancel(Number number);
   void cancelled(Number number, const Result<void>& answer);
-  /// It will be completed.
+  /// The task will be completed.
   void asked_complete(Number number);
   void completed(Number number, LeaseOutcome outcome);
-  /// The attempt will be failed, to come again at `not_before` or later.
+  /// The attempt will be failed. The task may come again at `not_before` or later.
   void asked_fail(Number number, WallTime not_before);
   void failed(Number number, const std::string& lease, LeaseOutcome outcome);
-  /// A worker got the task, at `now` or before.
+  /// A worker got the task, at `now` or earlier.
   void delivered(const json::LeasedTaskAnswer& task, WallTime now);
 
   // The whole server.
 
-  /// It was killed, and whoever asked has given up: leases are void. Returns theirs.
+  /// The server was killed, and all clients have ended. All leases are void. Returns these leases.
   std::vector<std::string> killed();
-  /// Looks up every task that something happened to since the last look (or every one) and settles
-  /// what was in doubt. Call it after a restart, when nobody else asks.
+  /// Looks up the tasks that changed since the last look, or all tasks, and decides all open calls.
+  /// Call it after a restart, while no client runs.
   enum class Scope : std::uint8_t { changed, all };
   void look(const std::function<Result<TaskSnapshot>(TaskId)>& look_up, Scope scope);
 
   // What is known.
 
-  /// A task made of late that is there as far as is known; none when none was found.
+  /// Returns a recently created task that should exist, or nullopt if it found none.
   std::optional<Number> any_live(Rng& rng) const;
   TaskId id_of(Number number) const;
-  /// Tasks that must be there, dead ones included; and those that may be, because their acceptance
-  /// was never answered and they were not seen since.
+  /// present() is the number of tasks that must exist, including dead tasks. in_doubt() is the
+  /// number of tasks that may exist: their creation was never answered, and they were not seen
+  /// since.
   std::size_t present() const;
   std::size_t in_doubt() const;
   std::size_t asked_count() const;
-  /// Hand-outs of an attempt that had been handed out before; and leases open at kills, which is as
-  /// many as there may be.
+  /// duplicates() is the number of deliveries of an attempt that was delivered before. It must not
+  /// exceed leases_at_kills(), the number of leases at all kills.
   std::size_t duplicates() const;
   std::size_t leases_at_kills() const;
-  /// What contradicts the contract; empty when all is well.
+  /// The violations of the contract. Empty if there are none.
   std::vector<std::string> findings() const;
   void find(std::string what);
 
  private:
   struct Known {
-    TaskId id = {};  // 0: not accepted as far as is known
+    TaskId id = {};  // 0: no answer or delivery has told the id
     WallTime not_before{};
-    std::optional<WallTime> due_at = {};  // where an answer told it
+    std::optional<WallTime> due_at = {};  // if an answer contained it
     std::uint32_t max_attempts = 1;
-    std::uint32_t attempts = 0;          // that have ended
-    std::uint32_t last_handed_out = 0;   // attempt
-    int ends_in_doubt = 0;               // asked and not answered
-    std::optional<WallTime> fail_asked;  // and not answered
-    std::string lease = {};              // held now
-    bool was_held_at_kill = false;       // and not handed out since
+    std::uint32_t attempts = 0;          // attempts that have ended
+    std::uint32_t last_handed_out = 0;   // the last attempt that was delivered
+    int ends_in_doubt = 0;               // completions and cancels without an answer
+    std::optional<WallTime> fail_asked;  // a failure without an answer: its `not_before`
+    std::string lease = {};              // the present lease; empty: none
+    bool was_held_at_kill = false;       // leased at a kill, and not delivered since
     bool is_dead = false;
     bool is_gone = false;
   };

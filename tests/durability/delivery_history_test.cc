@@ -1,4 +1,5 @@
-// The checker of kill_test.cc, on histories that are right and on ones that were doctored.
+// Tests the checker of kill_test.cc with correct histories and with histories that violate the
+// contract.
 #include "tests/durability/delivery_history.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ class DeliveryHistoryTest : public ::testing::Test {
  protected:
   DeliveryHistoryTest() { history_.accepted(number_, kId, kStart); }
 
-  /// The task as a worker gets it.
+  /// Returns the task as a worker gets it.
   json::LeasedTaskAnswer leased(std::uint32_t attempt, const std::string& lease) const {
     json::LeasedTaskAnswer task{.id = kId, .lease = lease, .attempt = attempt};
     task.payload.data = std::to_string(number_);
@@ -34,7 +35,7 @@ class DeliveryHistoryTest : public ::testing::Test {
     history_.asked_fail(number_, kStart);
     history_.failed(number_, lease, outcome);
   }
-  /// After a restart: the task as it is there, or nothing.
+  /// Looks the task up as after a restart. nullopt: the server does not have it.
   void look(std::optional<TaskSnapshot> is) {
     const auto look_up = [&is](TaskId) -> Result<TaskSnapshot> {
       if (is) return *is;
@@ -103,7 +104,8 @@ TEST_F(DeliveryHistoryTest, ACancelledTaskThatIsHandedOutIsFound) {
 TEST_F(DeliveryHistoryTest, ATaskHandedOutTwiceAtATimeIsFound) {
   deliver(1, "a");
   history_.delivered(leased(1, "b"), kStart);
-  EXPECT_EQ(history_.findings().size(), 2u);  // two leases, and the same attempt again
+  EXPECT_EQ(history_.findings().size(),
+            2u);  // one for the two leases, one for the repeated attempt
 }
 
 TEST_F(DeliveryHistoryTest, AnAttemptAgainWithoutAKillIsFound) {

@@ -1,10 +1,11 @@
-// The server on a disk that is full, on one whose syncs fail, and short of file descriptors: it
-// answers that it cannot, does not crash, loses nothing it acknowledged, and goes on by itself once
-// the trouble is over.
+// Runs the server on a full disk, on a disk whose syncs fail, and with few file descriptors. It
+// must refuse requests with an error, must not crash, must not lose acknowledged tasks, and must
+// continue by itself when the problem is over.
 //
-// Failing syncs are made by strace (skipped where it is missing), the full disk is a small one
-// (small_disk.h; skipped where the system forbids it). DETENT_SYNC_FAULTS sets up to which sync of
-// each thread one fails (for a soak: 60), from the first on; without it every third does up to 16.
+// strace makes syncs fail. Without strace, these tests are skipped. The full disk is a SmallDisk.
+// If the system does not allow it, these tests are skipped. DETENT_SYNC_FAULTS=N runs the test for
+// each sync of a thread from the 1st to the N-th (for a soak: 60). The default is every third sync
+// up to the 16th.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -28,7 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-/// Schedules tasks, and knows which were acknowledged.
+/// Schedules tasks, and keeps the ids of acknowledged ones.
 class Load {
  public:
   explicit Load(const ChildServer& server, std::chrono::milliseconds timeout = 30s)
@@ -42,7 +43,7 @@ class Load {
     acknowledged_.push_back(task->id);
     return ok();
   }
-  /// Whether a task is accepted again within so long.
+  /// Returns true if a task is accepted within `patience`.
   bool is_accepted_within(std::chrono::milliseconds patience) {
     const SystemClock clock;
     const MonotonicTime end = clock.now() + patience;
@@ -52,13 +53,13 @@ class Load {
     }
     return true;
   }
-  /// Lets the server have some time.
+  /// Waits 50 ms, so that the server can work.
   static void pause() {
     Doorbell nobody;
     SystemClock clock;
     clock.wait(nobody, clock.now() + 50ms);
   }
-  /// Tasks that were acknowledged and are not there.
+  /// Returns the acknowledged tasks that the server does not have.
   std::vector<std::string> lost() {
     client_ = make();
     std::vector<std::string> lost;
@@ -79,7 +80,8 @@ class Load {
   std::vector<TaskId> acknowledged_;
 };
 
-/// kill -9, and a start without limits and tools: everything acknowledged must be there.
+/// Kills the server with kill -9, and starts it without limits and tools. All acknowledged tasks
+/// must be there.
 void expect_nothing_lost(ChildServer& server, Load& load) {
   server.kill();
   server.options().wrapper.clear();
@@ -110,7 +112,7 @@ TEST(FullDisk, RefusesTasksAndAcceptsThemAgainOnceThereIsSpace) {
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
   EXPECT_NE(refused.error().message.find("No space left"), std::string::npos)
       << refused.error().message;
-  // It opens its store again and again, takes what fits, and stays.
+  // The server opens its store again and again, accepts tasks that fit, and keeps running.
   const SystemClock clock;
   for (const MonotonicTime start = clock.now(); clock.now() - start < 3s;) {
     if (!load.schedule(60'000)) Load::pause();
@@ -169,8 +171,9 @@ TEST(LargestFileSize, RefusesTasksAndAcceptsThemAgainOnceFilesMayGrow) {
 
 bool has_strace() { return std::system("strace -V > /dev/null 2>&1") == 0; }
 
-/// Has the n-th sync of each thread not be made, or that and all after it, and answers an error, or
-/// what `answer` says. (Leaks cannot be looked for in a process that is traced.)
+/// Returns the strace command that makes syncs of each thread fail. `when` is the number of the
+/// sync; "n+" also selects all later ones. These syncs are not done. They return an error, or the
+/// result in `answer`. A leak checker cannot run in a traced process, so it is turned off.
 std::vector<std::string> failing_syncs(const std::string& when, const std::string& trace,
                                        const std::string& answer = "error=EIO") {
   const std::string inject = "inject=fsync,fdatasync:" + answer + ":when=" + when;
@@ -178,7 +181,8 @@ std::vector<std::string> failing_syncs(const std::string& when, const std::strin
           "-e",  "trace=fsync,fdatasync",       "-e",     inject};
 }
 
-/// How many have failed; strace writes it down before the server learns of it.
+/// Returns the number of failed syncs. strace writes a failure to the file before the server sees
+/// it.
 int failed_syncs(const std::string& trace) {
   std::ifstream file(trace);
   int count = 0;
@@ -188,7 +192,7 @@ int failed_syncs(const std::string& trace) {
   return count;
 }
 
-/// Which syncs fail, in one run after another.
+/// The syncs that fail, one in each run.
 struct SyncFaults {
   int last = 16;
   int step = 3;
@@ -198,7 +202,7 @@ SyncFaults faults_wanted() {
   return text != nullptr ? SyncFaults{.last = std::atoi(text), .step = 1} : SyncFaults{};
 }
 
-/// Returns: whether the server could start; that it said why when it could not is checked.
+/// Returns true if the server starts. If it does not, checks that its log tells the reason.
 bool starts_or_says_why(ChildServer& server) {
   const auto started = server.start();
   if (started) return true;
@@ -209,10 +213,10 @@ bool starts_or_says_why(ChildServer& server) {
 
 struct Answers {
   int refused = 0;
-  int false_ones = 0;  // acknowledged, and not on the disk
+  int false_ones = 0;  // acknowledged, but not on the disk
 };
 
-/// Schedules so many tasks, waiting out each failure.
+/// Schedules `tasks` tasks. After each failure, waits until the server accepts tasks again.
 Answers schedule_through_failures(Load& load, int tasks, const std::string& trace) {
   Answers answers;
   for (int i = 0; i < tasks; ++i) {
@@ -257,8 +261,8 @@ TEST(FailingSync, IsNeverAcknowledgedAndTheServerGoesOn) {
   EXPECT_GT(refused, 0);
 }
 
-// The control: to a server that does not look whether a sync has failed, one that has looks like
-// one that is good.
+// The control: strace lets failed syncs return success. This simulates a server that ignores failed
+// syncs.
 TEST(FailingSync, IsFoundToBeAcknowledgedByAServerThatIgnoresIt) {
   if (!has_strace()) GTEST_SKIP() << "strace is not installed";
   TestFolder folder;
@@ -300,8 +304,8 @@ TEST(FewDescriptors, AreSaidAtAStart) {
       << started.error().message;
 }
 
-// Silent connections, twice as many as the server takes: it closes them for others, and the store
-// has descriptors of its own.
+// Opens twice as many silent connections as the server takes. The server closes old connections to
+// accept new ones, and the store has its own descriptors.
 TEST(FewDescriptors, AreNotTakenFromTheStoreBySilentConnections) {
   TestFolder folder;
   ChildServer server({.program = DETENT_BINARY,
@@ -319,7 +323,7 @@ TEST(FewDescriptors, AreNotTakenFromTheStoreBySilentConnections) {
   for (int i = 0; i < 200; ++i) {
     silent.emplace_back(server.http_port());
     silent.emplace_back(server.beanstalk_port());
-    // Often enough that the store begins new logs and tables.
+    // Enough data that the store creates new logs and tables.
     const Result<void> scheduled = load.schedule(60'000);
     ASSERT_TRUE(scheduled) << i << ": " << scheduled.error().message << server.log();
   }
@@ -341,11 +345,11 @@ TEST(FewDescriptors, UnderLoadCrashNothingAndLoseNothing) {
   Load load(server);
   ASSERT_TRUE(load.schedule(10));
   {
-    std::vector<Load> others;  // each keeps a connection; more than the server takes
+    std::vector<Load> others;  // each keeps a connection; together more than the server takes
     int served = 0;
     for (int i = 0; i < 80; ++i) served += others.emplace_back(server, 20ms).schedule(10) ? 1 : 0;
     EXPECT_LT(served, 64);
-    // New logs and tables of the store need descriptors, too, and have their own.
+    // The store needs descriptors for new logs and tables. They are reserved for it.
     for (int i = 0; i < 200; ++i) {
       const Result<void> scheduled = load.schedule(60'000);
       ASSERT_TRUE(scheduled) << i << ": " << scheduled.error().message << server.log();

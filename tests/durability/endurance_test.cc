@@ -1,8 +1,8 @@
-// A server under load for as long as one likes: what it has of memory, descriptors and disk stays
-// within bounds, however much has passed through it. And the control: figures that grow are found.
+// Runs a server under load for a chosen time. Its memory, descriptors and disk space must stay
+// bounded, even after many tasks. A control checks the test itself: it must find growing figures.
 //
-// DETENT_ENDURANCE_SECONDS sets how long (for a release 28800 at once: the 24 MB of noise allowed
-// hide a leak of 130 MB an hour in a run of 1800). The figures are printed.
+// DETENT_ENDURANCE_SECONDS sets the time. For a release, run 28800 s at once: the 24 MB of allowed
+// noise hide a leak of 130 MB an hour in a run of 1800 s. The test prints the figures.
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy-ok(third-party): glibc tells whether a sanitizer is in its place
 
@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-/// How a server stands after a while.
+/// The resources of a server after a time.
 struct Sample {
   double hours = 0;
   double memory_mb = 0;
@@ -36,13 +36,15 @@ struct Sample {
   double descriptors = 0;
 };
 
-/// Growth by more than this an hour is a leak, once what is only noise is taken off.
+/// More growth than this per hour, after subtracting noise, is a leak.
 constexpr double kMostMbAnHour = 1;
-/// Caches fill, malloc keeps what was needed once: so much may be between the two halves of a run.
+/// The memory of the two halves of a run can differ by this much, because caches fill and malloc
+/// keeps memory that was used once.
 constexpr double kNoiseMb = 24;
-/// The log of 64 MB, and a table that is written while those it replaces are still there.
+/// The log has at most 64 MB. During a compaction, the new table and the old ones are on disk
+/// together.
 constexpr double kMostDiskMb = 192;
-constexpr double kMostMoreDescriptors = 40;  // tables of the store, which come and go
+constexpr double kMostMoreDescriptors = 40;  // the store opens and closes tables
 
 double mean(std::span<const Sample> samples, double Sample::*figure) {
   double sum = 0;
@@ -50,8 +52,8 @@ double mean(std::span<const Sample> samples, double Sample::*figure) {
   return sum / static_cast<double>(samples.size());
 }
 
-/// What is wrong with them. The first quarter is the server's time to fill what it keeps; then one
-/// half of the rest is held against the other.
+/// Returns the problems that the samples show. Ignores the first quarter, in which the server fills
+/// its caches, and compares the two halves of the rest.
 std::vector<std::string> findings(std::span<const Sample> samples) {
   samples = samples.subspan(samples.size() / 4);
   const std::span<const Sample> early = samples.first(samples.size() / 2);
@@ -109,7 +111,7 @@ std::chrono::seconds time_wanted() {
 
 double folder_mb(const std::string& path) {
   std::uintmax_t bytes = 0;
-  std::error_code gone;  // files come and go
+  std::error_code gone;  // files can disappear during the loop
   for (const auto& file : std::filesystem::recursive_directory_iterator(path, gone)) {
     const std::uintmax_t size = file.is_regular_file(gone) ? file.file_size(gone) : 0;
     if (!gone) bytes += size;
@@ -117,7 +119,7 @@ double folder_mb(const std::string& path) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
-/// Producers and workers of all kinds, by turns, through a new client now and then.
+/// Acts as producers and workers of all kinds in turn. Connects with a new client in each round.
 class Load {
  public:
   Load(const ChildServer& server, std::uint64_t seed) : server_(server), rng_(seed) {}
@@ -142,7 +144,7 @@ class Load {
     request.rules.max_attempts = 3;
     if (rng_.below(4) == 0) request.key = "k" + std::to_string(rng_.below(100'000));
     if (request.key.empty()) return request;
-    request.due = 1s;  // as whoever had the key before
+    request.due = 1s;  // all requests with a key must be equal
     request.payload = {.data = "1"};
     request.queue = "keyed";
     return request;

@@ -1,6 +1,6 @@
-// Two servers as processes that were given one place for their far tasks, or one that lost its data
-// folder: nothing is lost, the one that comes later is refused, and goes on by itself once it may.
-// Time is real: tasks are far from 8 s on.
+// Two server processes use the same place for their far tasks, or a server has lost its data
+// folder. No task may be lost. The server that comes second is refused, and continues by itself
+// when the place is free. Time is real: a task is far if it is due in 8 s or later.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +23,8 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 using std::chrono::milliseconds;
 
-/// A server, and what became of its tasks, which nobody else's are.
+/// One of the servers, and the deliveries of its tasks. Its tasks must not mix with the other
+/// server's.
 class Side {
  public:
   Side(std::string name, const std::string& data)
@@ -33,7 +34,7 @@ class Side {
                  .flags = {"--window", "1s", "--external-after", "8s", "--external"}}) {}
 
   ChildServer& server() { return server_; }
-  /// To be handed out while the test runs.
+  /// Schedules tasks that are delivered during the test.
   void schedule(std::size_t count) {
     const Payload payload{Payload::Kind::bytes, name_};
     const std::vector<ScheduleRequest> requests(
@@ -41,7 +42,7 @@ class Side {
     const auto answers = client().schedule_batch(requests).value();
     for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
   }
-  /// Stays where it goes.
+  /// Schedules a task that stays far during the test.
   TaskId schedule_far() const {
     return client().schedule({.queue = name_, .due = milliseconds{1h}}).value().id;
   }
@@ -79,7 +80,7 @@ class Side {
  private:
   std::string name_;
   ChildServer server_;
-  std::map<TaskId, int> handed_out_;  // how often, by task
+  std::map<TaskId, int> handed_out_;  // the number of deliveries of each task
   std::size_t done_ = 0;
 };
 
@@ -89,8 +90,8 @@ class ExternalFolder : public ::testing::Test {
     for (Side* side : {&first_, &second_}) side->server().options().flags.push_back(external);
     ASSERT_TRUE(first_.server().start());
   }
-  /// Both at once, with the same ids: each hands its own tasks out, and those of the one that comes
-  /// later stay with it.
+  /// Both servers run at the same time, with equal task ids. Each delivers its own tasks. The
+  /// second one keeps its far tasks.
   void work_at_once() {
     constexpr std::size_t kTasks = 500;
     far_task_ = first_.schedule_far();
@@ -107,7 +108,7 @@ class ExternalFolder : public ::testing::Test {
     second_.expect_each_once();
     EXPECT_EQ(second_.refusals(), 1U) << second_.server().log();
   }
-  /// The first leaves tasks there, the second is refused.
+  /// The first server leaves far tasks in the place, and the second one is refused.
   void leave_tasks() {
     first_.schedule_far();
     far_task_ = first_.schedule_far();
@@ -127,7 +128,7 @@ class ExternalFolder : public ::testing::Test {
   }
 
   TestFolder folder_;
-  TaskId far_task_;  // the last one of the first
+  TaskId far_task_;  // the last far task of the first server
   Side first_{"first", folder_ / "first"};
   Side second_{"second", folder_ / "second"};
 };

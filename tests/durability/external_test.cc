@@ -1,5 +1,6 @@
-// The server as a process beside a real Redis that keeps its far tasks; both are killed (kill -9)
-// in turn while tasks go and come back. Time is real: tasks are far from 8 s on.
+// Runs the server process with a real Redis that keeps its far tasks. Both are killed with kill -9
+// in turn, while tasks move to Redis and back. Time is real: a task is far if it is due in 8 s or
+// later.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ class External : public ::testing::Test {
     const auto answers = now.schedule_batch(requests).value();
     for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
   }
-  /// Takes what is ready, waiting a moment for it, and says that it is done.
+  /// Leases ready tasks, waits a moment for them, and completes them.
   void work() {
     ApiClient now = client();
     const auto tasks = now.lease({.queue = "q", .max = 1'000}, 200ms).value();
@@ -58,7 +59,7 @@ class External : public ::testing::Test {
     const auto outcomes = now.complete(leases).value();
     for (const auto& outcome : outcomes) EXPECT_EQ(outcome.value(), LeaseOutcome::done);
   }
-  /// How many tasks are in the server's own store.
+  /// The number of tasks in the server's own store.
   std::size_t here() {
     std::size_t count = 0;
     const auto stats = client().stats().value();
@@ -83,7 +84,7 @@ class External : public ::testing::Test {
                        .data = folder_ / "data",
                        .flags = {"--window", "1s", "--external-after", "8s", "--external",
                                  "redis+unix://" + redis_.socket()}}};
-  std::map<TaskId, int> handed_out_;  // how often, by task
+  std::map<TaskId, int> handed_out_;  // the number of deliveries of each task
   std::size_t done_ = 0;
   milliseconds latest_{0};
 };

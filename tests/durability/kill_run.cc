@@ -19,7 +19,7 @@ using Scope = DeliveryHistory::Scope;
 
 constexpr int kClients = 4;
 constexpr milliseconds kFar = std::chrono::hours{1};
-/// No lease runs out while a test runs.
+/// Longer than a test, so that no lease expires.
 constexpr milliseconds kLeaseTime = std::chrono::minutes{30};
 constexpr std::size_t kBatch = 20;
 const std::string kNearQueue = "near";
@@ -29,10 +29,11 @@ WallTime wall_now() { return std::chrono::floor<milliseconds>(SystemClock().wall
 
 }  // namespace
 
-/// Counts the calls of all clients, and says when it is time to kill.
+/// Counts the calls of all clients, and rings when the server should be killed.
 struct CallCount {
   std::uint32_t kill_at = 0;
-  std::atomic<std::uint32_t> calls = 0;  // every client adds; relaxed, it is only a moment
+  std::atomic<std::uint32_t> calls =
+      0;  // all clients add to it; relaxed, because an exact order is not needed
   Doorbell time_to_kill;
 
   void add() {
@@ -64,13 +65,14 @@ class KillRun::Load {
         lease();
       }
     }
-    count_.time_to_kill.ring();  // were it gone by itself, nobody else would
+    count_.time_to_kill.ring();  // needed if the server has ended by itself
   }
 
  private:
   bool one_in(std::uint32_t n) { return rng_.below(n) == 0; }
 
-  /// Whether the call was answered. When the server is gone nobody knows, and this client ends.
+  /// Returns true if the call succeeded. If the server is gone, the outcome of the call is unknown,
+  /// and this client ends.
   template <class T>
   bool is_answered(const Result<T>& answer, const char* what) {
     if (answer) return true;
@@ -82,7 +84,8 @@ class KillRun::Load {
     return false;
   }
 
-  /// A third due at once, most soon, some in an hour; some with one attempt only.
+  /// Returns a task that is due in an hour (one in ten), immediately, or soon. Some tasks have only
+  /// one attempt.
   std::pair<Number, ScheduleRequest> any_task() {
     const bool is_far = one_in(10);
     const milliseconds delay = is_far ? kFar : milliseconds{one_in(3) ? 0 : rng_.below(400)};
@@ -128,7 +131,7 @@ class KillRun::Load {
     }
   }
 
-  /// While others hold leases of today.
+  /// Uses a lease from before the kill. Other clients may hold valid leases of the same tasks.
   void try_stale_lease() {
     if (stale_.empty()) return;
     const std::string& lease = stale_[rng_.below(static_cast<std::uint32_t>(stale_.size()))];
@@ -146,7 +149,7 @@ class KillRun::Load {
     std::vector<ApiClient::LeasedTask> to_fail;
     for (const ApiClient::LeasedTask& task : *tasks) {
       history_.delivered(task, wall_now());
-      if (one_in(10)) continue;  // held until the kill
+      if (one_in(10)) continue;  // keeps the lease until the kill
       (one_in(3) ? to_fail : to_complete).push_back(task);
     }
     if (!to_complete.empty()) complete(to_complete);
@@ -221,7 +224,7 @@ void KillRun::work_until_killed() {
 }
 
 void KillRun::restart() {
-  while (rng_.below(3) == 0) {  // killed in its start
+  while (rng_.below(3) == 0) {  // kills it during the start
     if (!server_.spawn()) break;
     (void)server_.await_ready(milliseconds{rng_.below(60)});
     server_.kill();
@@ -246,7 +249,7 @@ void KillRun::check_stale(const std::vector<std::string>& leases) {
 void KillRun::look(Scope scope) {
   ApiClient client = ApiClient::create(server_.url()).value();
   history_.look([&client](TaskId id) { return client.get(id); }, scope);
-  // What the server counts; tasks whose acceptance nobody was told of may be among them.
+  // The server's counts may include tasks whose creation was never acknowledged.
   const auto stats = client.stats();
   if (!stats) return history_.find("no stats: " + stats.error().message);
   std::size_t counted = 0;
@@ -276,7 +279,7 @@ void KillRun::kill_and_roll_back() {
 void KillRun::drain() {
   ApiClient client = ApiClient::create(server_.url()).value();
   while (history_.findings().empty()) {
-    // All that was near has become due within a second; the first wait in vain is the end.
+    // All tasks of the near queue are due within a second. If a wait returns no task, all are done.
     const auto tasks = client.lease({.queue = kNearQueue, .max = 1'000}, milliseconds{1'000});
     if (!tasks) return history_.find("drain: " + tasks.error().message);
     if (tasks->empty()) break;

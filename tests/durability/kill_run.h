@@ -1,9 +1,9 @@
-// A server under the load of several clients, killed at random moments and started again, until
-// every task that is left is handed out and completed; a DeliveryHistory watches.
+// Runs a server under the load of several clients, kills it at random moments and starts it again.
+// At the end all remaining tasks are leased and completed. A DeliveryHistory checks all answers.
 //
-// A seed decides what the clients ask and after how many calls the server is killed; what is under
-// way at that moment is up to the machine, so a replay meets the same questions, not the same
-// answers.
+// A seed decides the calls of the clients, and the number of calls before each kill. Which calls
+// are running at the kill depends on the machine. So a replay sends the same requests, but can get
+// other answers.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,20 @@ class KillRun {
  public:
   KillRun(std::uint64_t seed, const std::string& program);
 
-  /// So many kills under load, each followed by a restart (some are killed in their start, too) and
-  /// a look at every task that was touched. Ends early when something was found.
+  /// Kills the server `times` times under load. Restarts it after each kill, and sometimes kills it
+  /// during the start too. Then looks up each task that was used. Ends early if there are findings.
   void kill(int times);
-  /// One kill under load; before the restart the data folder is put back to what it was before.
+  /// Kills the server once under load, and replaces the data folder by an older copy before the
+  /// restart.
   void kill_and_roll_back();
-  /// Hands out and completes whatever is left, and looks at every task once more.
+  /// Leases and completes all remaining tasks, and looks up every task once more.
   void drain();
 
   const DeliveryHistory& history() const noexcept { return history_; }
   int kills() const noexcept { return kills_; }
 
  private:
-  /// One client's thread: asks until the server is gone. Confined to it.
+  /// One client on its own thread. Sends requests until the server is gone. Confined to its thread.
   class Load;
 
   void work_until_killed();
@@ -45,7 +46,7 @@ class KillRun {
   TestFolder folder_;
   ChildServer server_;
   DeliveryHistory history_;
-  std::vector<std::string> stale_;  // leases of before the last kill
+  std::vector<std::string> stale_;  // leases from before the last kill
   int kills_ = 0;
 };
 

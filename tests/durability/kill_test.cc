@@ -1,8 +1,9 @@
-// kill -9 at random moments of a busy server: nothing acknowledged is lost, nothing that ended
-// comes back, leases of before are void, and the only tasks handed out twice are those leased at
-// the kill. And the controls: a doctored history, and a folder put back to what it was, are found.
+// Kills a busy server with kill -9 at random moments. Acknowledged tasks must survive, and ended
+// tasks must not come back. Leases from before the kill must be void. Only tasks that were leased
+// at the kill may be delivered twice. Controls check the test itself: it must find a data folder
+// that was replaced by an older copy. delivery_history_test.cc tests the checker.
 //
-// DETENT_KILLS sets how many kills (for a soak: 1000).
+// DETENT_KILLS sets the number of kills (for a soak: 1000).
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,9 +1,9 @@
-// What tasks cost while they are there, they give back when they are gone: memory, file
-// descriptors, and disk, the last also when tasks only come again and again.
+// Checks that resources of tasks are released when the tasks are gone: memory, file descriptors and
+// disk space. The disk space must also stay bounded when the same tasks come again and again.
 //
-// DETENT_MEMORY_TASKS sets how many tasks are cancelled (for a soak: 10000000), DETENT_DISK_CYCLES
-// how often the same tasks come again (for a soak: 1000). Figures of memory
-// are skipped under sanitizers, which have an allocator of their own. The figures are printed.
+// DETENT_MEMORY_TASKS sets the number of cancelled tasks (for a soak: 10000000). DETENT_DISK_CYCLES
+// sets how often the same tasks come again (for a soak: 1000). Memory tests are skipped under
+// sanitizers, which have their own allocator. The tests print the figures.
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy-ok(third-party): glibc counts the bytes that a test is about
 #include <unistd.h>
@@ -47,7 +47,7 @@ std::size_t cycles_wanted() {
 
 bool has_own_allocator() { return mallinfo2().uordblks == 0; }
 
-/// Resident memory of this process, once malloc has given back what it does not use.
+/// The resident memory of this process, after malloc has returned unused memory to the system.
 std::size_t resident_bytes() {
   ::malloc_trim(0);
   std::size_t total = 0;
@@ -56,7 +56,8 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Of the files whose names end so. Files that go while they are counted are none.
+/// The size of all files whose names end with `ending`. Files that disappear during the count are
+/// ignored.
 std::size_t folder_bytes(const std::string& path, const std::string& ending = "") {
   std::size_t bytes = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(path)) {
@@ -71,7 +72,8 @@ std::size_t folder_bytes(const std::string& path, const std::string& ending = ""
 
 double in_mb(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-/// An engine on a store with small buffers, so that what they hold is little beside the tasks.
+/// An engine on a store with small buffers, so that the buffers need little memory compared with
+/// the tasks.
 class SmallEngine {
  public:
   explicit SmallEngine(std::size_t max_loaded)
@@ -87,7 +89,7 @@ class SmallEngine {
   Engine* operator->() { return engine_.get(); }
   ManualClock& clock() { return clock_; }
   std::string folder() const { return folder_ / "data"; }
-  /// Turns until there is nothing left to do now.
+  /// Calls turn() until no work is left at the present time.
   void settle() {
     do {
       EXPECT_TRUE(engine_->turn());
@@ -101,7 +103,8 @@ class SmallEngine {
   std::unique_ptr<Engine> engine_;
 };
 
-/// Tasks due one after another, a millisecond apart at most, `soonest` from now or later.
+/// Schedules tasks, one millisecond apart, from `soonest` on. After 400,000 tasks the due times
+/// repeat.
 void schedule(SmallEngine& engine, std::size_t tasks, std::chrono::milliseconds soonest,
               std::vector<TaskId>& ids) {
   for (std::size_t i = 0; i < tasks; ++i) {
@@ -125,7 +128,7 @@ void cancel(SmallEngine& engine, const std::vector<TaskId>& ids) {
   engine.settle();
 }
 
-/// What this thread has of malloc, and what the process has in memory.
+/// The memory in use according to malloc, and the resident memory of the process. In bytes.
 struct Footprint {
   std::size_t in_use = 0;
   std::size_t resident = 0;
@@ -136,12 +139,13 @@ Footprint footprint() {
   return {.in_use = info.uordblks + info.hblkhd, .resident = resident_bytes()};
 }
 
-// Half of the tasks are far, so on disk only. Those come and go once before, which leaves the
-// buffers and caches of the store as large as they get. What is in use is back within a tenth; it
-// was 1.4 % of three million tasks', tables that only grow. The process keeps a tenth and some
-// more: pages that malloc cannot return, because among what was given back something small lives
-// on. They were 5 to 9 MB of 32 for 300 000 tasks, 10 of 92 for a million, 26 of 282 for three
-// million.
+// Half of the tasks are far in the future, so they are only on disk. Such tasks come and go once
+// before the measurement, so that the store's buffers and caches have their full size.
+//
+// After the cancels, at most a tenth of the memory in use may be left. It was 1.4 % for three
+// million tasks: tables that only grow. The process may keep another 10 MB, because malloc cannot
+// return a page to the system if a small object on it is still in use. The process kept 5 to 9 of
+// 32 MB for 300,000 tasks, 10 of 92 MB for a million, and 26 of 282 MB for three million.
 constexpr std::size_t kBytesOfSharedPages = 10 << 20;
 TEST(Memory, IsGivenBackByCancelledTasks) {
   if (has_own_allocator()) GTEST_SKIP() << "another allocator";
@@ -170,7 +174,7 @@ TEST(Memory, IsGivenBackByCancelledTasks) {
   EXPECT_EQ(engine->stats().loaded, 0u);
 }
 
-/// The tasks' own records.
+/// The size of the records of all live tasks.
 std::size_t live_bytes(SmallEngine& engine) {
   std::size_t bytes = 0;
   TaskId after;
@@ -183,7 +187,7 @@ std::size_t live_bytes(SmallEngine& engine) {
   return bytes;
 }
 
-/// Leases all tasks, and lets every second come back by a failure, the others by a release.
+/// Leases all tasks. Every second task fails, and the others are released, so that all come again.
 void cycle(SmallEngine& engine) {
   while (true) {
     const auto leased = engine->lease({.queue = "q", .max = 1'000}).value();
@@ -198,13 +202,13 @@ void cycle(SmallEngine& engine) {
   }
 }
 
-// What is written is many times what is there: the store has a log, of 64 MB at most (open_db.cc),
-// and tables, which old versions of the tasks must leave.
+// Writes many times the size of the live tasks. The store has a log of at most 64 MB (open_db.cc),
+// and tables. Old versions of the tasks must be removed from the tables.
 TEST(Disk, StaysBoundedHoweverOftenTasksComeAgain) {
   const std::size_t cycles = cycles_wanted();
   constexpr std::size_t kTasks = 2'000;
   constexpr std::size_t kMostLog = 64 << 20;
-  constexpr std::size_t kBuffers = 16 << 20;  // what is being written or compacted
+  constexpr std::size_t kBuffers = 16 << 20;  // data that is being written or compacted
   SmallEngine engine(100'000);
   Rng rng(1);
   for (std::size_t i = 0; i < kTasks; ++i) {
@@ -248,13 +252,13 @@ TEST(Descriptors, AreGivenBackByConnections) {
   ASSERT_TRUE(ApiClient::create(server.url()).value().ready());
   const std::size_t before = server.open_descriptors();
   for (int round = 0; round < 20; ++round) visit(100);
-  // Those of the last clients may be closing still.
+  // Connections of the last clients may not be closed yet.
   std::size_t after = server.open_descriptors();
   for (int looks = 0; looks < 1'000 && after > before + 2; ++looks) {
     ASSERT_TRUE(ApiClient::create(server.url()).value().ready());
     after = server.open_descriptors();
   }
-  EXPECT_LE(after, before + 2);  // the look itself, and a table of the store
+  EXPECT_LE(after, before + 2);  // the connection of this client, and a table of the store
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The server on PostgreSQL, both as processes: the database crashes and comes back, the server is
-// killed and started again, a second server is refused.
+// Tests the server with PostgreSQL, both as processes. The database crashes and comes back, the
+// server is killed and restarted, and a second server is refused.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ class ServerOnPostgres : public testing::Test {
     if (task) accepted_.push_back(task->id);
     return task.has_value();
   }
-  /// Whether it accepts a task within a minute.
+  /// Returns true if the server accepts a task within a minute.
   bool accepts_again() {
     const MonotonicTime until = clock_.now() + 1min;
     Doorbell nobody_rings;

@@ -1,5 +1,5 @@
-// The bytes of a file under a PowerCutFileSystem, whatever its names: how much of them is durable,
-// and what a power cut leaves.
+// The bytes of one file under a PowerCutFileSystem, apart from the file's names. Tracks how many
+// bytes are durable, and changes the file as a power cut would.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 
 namespace detent {
 
-/// 0 … most; the ends, which are what code may rely on unawares, as often as all between.
+/// Returns a random number from 0 to `most`. In half of the cases this is 0 or `most`, because code
+/// may depend on these two without knowing it.
 inline std::uint64_t any_part(std::uint64_t most, Rng& rng) {
   switch (rng.below(4)) {
     case 0:
@@ -34,14 +35,15 @@ struct PowerCutFileSystem::Bytes {
   Bytes(const Bytes&) = delete;
   Bytes& operator=(const Bytes&) = delete;
 
-  /// Takes away what the disk may not have got, and leaves zeros where more was reserved.
+  /// Removes bytes that the disk may not have. If more space was reserved, also leaves a random
+  /// number of zeros.
   void tear(Rng& rng, Tear how) {
     tear_written(rng, how);
     if (reserved > size) size += any_part(reserved - size, rng);
     std::filesystem::resize_file(path, size);
     synced = size;
   }
-  /// A file that was cut short behind this object's back was so durably.
+  /// If a file was truncated without this object, the truncation counts as durable.
   void tear_written(Rng& rng, Tear how) {
     size = std::min<std::uint64_t>(size, std::filesystem::file_size(path));
     synced = std::min(synced, size);
@@ -61,11 +63,11 @@ struct PowerCutFileSystem::Bytes {
   }
 
   const std::string path;           // in the backing folder
-  std::uint64_t size = 0;           // written
-  std::uint64_t reserved = 0;       // the size until it is closed, if more
-  std::uint64_t synced = 0;         // so many from the beginning are durable
+  std::uint64_t size = 0;           // bytes written
+  std::uint64_t reserved = 0;       // if more than `size`: the size of the open file
+  std::uint64_t synced = 0;         // this many bytes from the beginning are durable
   bool is_table = false;            // see goes_on_without_power()
-  bool has_failed_to_sync = false;  // then no more will be
+  bool has_failed_to_sync = false;  // then `synced` does not grow again
 
  private:
   static constexpr std::uint64_t kSectorBytes = 512;

@@ -26,7 +26,7 @@ class ImpatientEnv final : public rocksdb::EnvWrapper {
 }  // namespace
 
 std::unique_ptr<rocksdb::Env> make_env(PowerCutFileSystem& disk) {
-  // RocksDB wants a share; the owner is the caller.
+  // RocksDB requires a shared_ptr, but the caller stays the owner.
   std::shared_ptr<rocksdb::FileSystem> borrowed(&disk, [](rocksdb::FileSystem*) {});
   return std::make_unique<ImpatientEnv>(rocksdb::NewCompositeEnv(borrowed));
 }

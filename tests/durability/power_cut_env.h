@@ -1,7 +1,7 @@
 // RocksDB's environment on a disk whose power is cut.
 //
-// RocksDB sleeps a second after an error in the background, and after each power cut there is one;
-// here it does not.
+// RocksDB sleeps for a second after an error in the background, and each power cut causes one. This
+// environment does not sleep.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -12,7 +12,7 @@
 
 namespace detent {
 
-/// `disk` must outlive it.
+/// `disk` must outlive the environment.
 std::unique_ptr<rocksdb::Env> make_env(PowerCutFileSystem& disk);
 
 }  // namespace detent

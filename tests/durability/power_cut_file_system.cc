@@ -16,8 +16,9 @@ namespace fs = std::filesystem;
 using rocksdb::IOStatus;
 
 IOStatus power_is_off() { return IOStatus::IOError("the power is off"); }
-/// RocksDB 7.8 with its assertions on, as Debian builds it, aborts when a compaction that leaves no
-/// key fails to write its table. After a power cut no process is there to do so.
+/// Returns true for tables, which can be written even without power. RocksDB 7.8 with assertions,
+/// as Debian builds it, aborts if a compaction that leaves no key cannot write its table. After a
+/// real power cut there is no process that could abort.
 bool goes_on_without_power(const std::string& path) { return path.ends_with(".sst"); }
 IOStatus not_modelled(const char* what) { return IOStatus::NotSupported(what); }
 
@@ -29,7 +30,7 @@ std::string without_last_slash(std::string path) {
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
 std::string name_of(const std::string& path) { return fs::path(path).filename().string(); }
 
-/// Counts down to 0, which stays; true once it is there.
+/// Counts `left` down to 0, where it stays. Returns true when it is 0.
 bool counts_down(std::uint64_t& left, std::uint64_t never) {
   if (left == never) return false;
   if (left > 0) --left;
@@ -87,7 +88,7 @@ class PowerCutFileSystem::WatchedFile final : public rocksdb::FSWritableFile {
 
  private:
   PowerCutFileSystem& owner_;
-  const std::shared_ptr<Bytes> bytes_;  // shared with its names
+  const std::shared_ptr<Bytes> bytes_;  // shared with the names of the file
   const std::unique_ptr<rocksdb::FSWritableFile> real_;
   const Reserve reserve_;
 };
@@ -163,7 +164,7 @@ void PowerCutFileSystem::cut(Rng& rng, Tear tear) {
     }
     for (const auto& [name, bytes] : folder.durable) {
       if (!bytes) continue;
-      fs::create_directories(path);  // it may have been removed behind this object's back
+      fs::create_directories(path);  // it may have been removed without this object
       const Tear how = name.ends_with(".log") ? tear : Tear::bytes;
       if (torn.insert(bytes).second) bytes->tear(rng, how);
       fs::create_hard_link(bytes->path, fs::path(path) / name);
@@ -205,7 +206,7 @@ std::uint64_t PowerCutFileSystem::operations() const {
   return operations_;
 }
 
-/// Counts an operation. `going`: the power goes while it is under way.
+/// Counts an operation. Returns `going` if the power goes off during this operation.
 PowerCutFileSystem::Power PowerCutFileSystem::use_power() {
   if (until_cut_ == 0) return Power::off;
   ++operations_;
@@ -238,7 +239,7 @@ IOStatus PowerCutFileSystem::append(Bytes& bytes, rocksdb::FSWritableFile& real,
   if (fits == data.size()) return IOStatus::OK();
   has_failed_ = true;
   IOStatus full = IOStatus::NoSpace("append: ENOSPC");
-  full.SetRetryable(true);  // as RocksDB's own file system says it
+  full.SetRetryable(true);  // as in RocksDB's own file system
   return full;
 }
 
@@ -257,8 +258,8 @@ void PowerCutFileSystem::end_reserve(const Bytes& bytes) {
   if (bytes.reserved > bytes.size) fs::resize_file(bytes.path, bytes.size);
 }
 
-/// What the sync of a file and of a folder have in common. A power cut during one saves nothing for
-/// certain, so it is as one before it.
+/// The common part of syncs of files and folders. A power cut during a sync counts as a cut before
+/// the sync, because the sync guarantees nothing in this case.
 IOStatus PowerCutFileSystem::begin_sync() {
   if (use_power() != Power::on) return power_is_off();
   if (!counts_down(until_sync_fails_, kNever)) return IOStatus::OK();
@@ -400,7 +401,7 @@ IOStatus PowerCutFileSystem::RenameFile(const std::string& from, const std::stri
   if (folder_of(old_name) != folder_of(new_name)) return not_modelled("rename between folders");
   const Power power = use_power();
   if (power == Power::off) return power_is_off();
-  fs::remove(new_name);  // ext4 writes the file out at once when a rename replaces another: slow
+  fs::remove(new_name);  // ext4 is slow if a rename replaces a file: it writes the file out
   fs::rename(old_name, new_name);
   change(folder_of(old_name), {{name_of(old_name), nullptr}, {name_of(new_name), bytes}});
   return power == Power::going ? power_is_off() : IOStatus::OK();

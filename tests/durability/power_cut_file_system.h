@@ -1,28 +1,31 @@
-// A file system for RocksDB that knows what is on the disk and what only the operating system has,
-// and can leave a folder as a power cut may leave it.
+// A file system for RocksDB that can leave a folder as a power cut may leave it. It knows which
+// data is on the disk and which is only in the cache of the operating system.
 //
-// It passes everything on to the real file system, but no sync: instead it notes how far each file
-// is durable, and which names. cut() then rewrites the real folder: what was synced is kept, of the
-// rest anything may be missing. Two things are durable apart from each other, as POSIX has it: the
-// bytes of a file (its own sync) and its name (the sync of its folder). So a file that was synced
-// under a name that was not is gone. The model, where POSIX leaves it open:
-//  - Of bytes that were not synced a beginning of any length is kept. With Tear::sectors, in logs
-//    (*.log) sectors of it that never reached the disk read as zeros. Not in other files: RocksDB
-//    cannot read a manifest with a hole, and file systems that write bytes before sizes leave none.
-//  - A file that was opened to grow when more of it is reserved (fallocate_with_keep_size is false)
-//    has zeros there until it is closed. After a cut any part of them may be left, closed or not:
-//    neither the new size nor its end is durable by itself. Of a disk with a limit (limit_space())
-//    nothing is reserved.
+// It passes all operations except syncs to the real file system. For a sync, it notes how many
+// bytes of a file are durable, and which names. cut() then rewrites the real folder: synced data
+// stays, and any part of the rest may be missing. As in POSIX, a sync of a file makes its bytes
+// durable, and a sync of its folder makes its name durable. So if a file was synced but its folder
+// was not, the file can disappear. POSIX leaves some behaviour open. The model decides it as
+// follows:
+//  - Of the unsynced bytes of a file, a prefix of any length is kept. With Tear::sectors, sectors
+//    in this prefix can also be missing in logs (*.log): they read as zeros. Other files have no
+//    such holes, because RocksDB cannot read a manifest with a hole. File systems that write bytes
+//    before sizes leave no holes.
+//  - If a file was opened so that it grows when space is reserved (fallocate_with_keep_size is
+//    false), the reserved space contains zeros until the file is closed. After a cut, any part of
+//    these zeros may be left, even if the file was closed. The reason is that neither the new size
+//    nor the truncation at the close is durable by itself. A disk with a limit (limit_space())
+//    reserves no space.
 //  - Changes of names in a folder reach the disk in their order, as on a journaling file system
-//    (ext4, XFS, btrfs), but how many is open. RocksDB needs the order: CURRENT names a manifest
-//    whose own name was not synced before.
-//  - After a sync that failed the bytes it was to save stay at risk for ever, whatever later syncs
-//    of the file answer (so Linux; found by PostgreSQL in 2018).
-// Folders are durable when they are made. The idea of such a file system: SQLite's test VFS,
-// RocksDB's FaultInjectionTestFS.
+//    (ext4, XFS, btrfs). The number of changes that reach it is random. RocksDB needs this order,
+//    because CURRENT can name a manifest whose own name was not synced before.
+//  - After a failed sync, the bytes of this sync can be lost for ever, even if later syncs of the
+//    file succeed. Linux behaves this way, as PostgreSQL found out in 2018.
+//  - A new folder is durable immediately. SQLite's test VFS and RocksDB's FaultInjectionTestFS use
+//    the same idea.
 //
-// Each file's bytes have a second name, a hard link in the folder `backing`, so that one that was
-// deleted or replaced can come back while that was not synced.
+// The bytes of each file have a second name, a hard link in the folder `backing`. So a file that
+// was deleted or replaced can come back if the change was not synced.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -40,46 +43,47 @@
 
 namespace detent {
 
-/// How bytes that were not synced are torn: at any byte, or in whole sectors of 512 bytes.
+/// How unsynced bytes are torn: at any byte, or in whole sectors of 512 bytes.
 enum class Tear : std::uint8_t { bytes, sectors };
-/// What this disk answers "done" to without doing it.
+/// The kind of sync that this disk reports as done without doing it.
 enum class Lie : std::uint8_t { none, file_syncs, folder_syncs };
 
-/// One machine from boot to power cut. Thread-safe but for the constructor, the destructor and
-/// cut(). Each operation is one step under a lock that is held during the real I/O, so that what
-/// is noted is what was done.
+/// One machine from boot to power cut. Thread-safe, except the constructor, the destructor and
+/// cut(). Each operation holds a lock during the real I/O, so the notes of this object match the
+/// real files.
 class PowerCutFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  /// Files under `folder` are watched; what is there is durable. `backing` is another folder on the
-  /// same file system, empty, for this object alone. Both exist.
+  /// Watches the files under `folder`. Files that exist already are durable. `backing` must be an
+  /// empty folder on the same file system, for this object only. Both folders must exist.
   PowerCutFileSystem(std::string folder, std::string backing, Lie lie = Lie::none);
   ~PowerCutFileSystem() override;
 
   const char* Name() const override { return "PowerCutFileSystem"; }
 
-  /// The power goes at the n-th operation from now that changes something or syncs (n from 1). That
-  /// one and all after it fail; it may have been done in part. But tables (*.sst) are written on,
-  /// to nowhere, which spares RocksDB an assertion: nothing leads to them.
+  /// Turns the power off at the n-th operation from now that changes something or syncs (n starts
+  /// at 1). This operation and all later ones fail. It may be done in part. Tables (*.sst) are an
+  /// exception: writes to them still succeed, but the file is lost in the cut. Otherwise RocksDB
+  /// would run into an assertion.
   void cut_at(std::uint64_t n);
-  /// The power goes now.
+  /// Turns the power off immediately.
   void turn_off();
   bool is_off() const;
-  /// Turns the power off, if it is on, and leaves the folder as it may be found afterwards. Of this
-  /// object nothing more can be used. Requires: no file of the folder is open.
+  /// Turns the power off, and leaves the folder as it may be found after a power cut. This object
+  /// cannot be used after that. Requires: no file of the folder is open.
   void cut(Rng& rng, Tear tear);
 
-  /// The n-th sync from now, of a file or a folder, and all after it fail with EIO until heal().
+  /// From the n-th sync on, syncs of files and folders fail with EIO until heal().
   void fail_syncs_from(std::uint64_t n);
-  /// Likewise for appends, which then write nothing.
+  /// From the n-th append on, appends fail until heal(), and write no bytes.
   void fail_appends_from(std::uint64_t n);
-  /// After so many bytes the disk is full (ENOSPC) until heal(); what fits of the last append is
-  /// written.
+  /// After this many bytes the disk is full (ENOSPC) until heal(). The last append writes the part
+  /// that fits.
   void limit_space(std::uint64_t bytes);
   void heal();
-  /// Whether a fault has shown since the last heal().
+  /// Returns true if an operation has failed because of a fault since the last heal().
   bool has_failed() const;
 
-  /// Operations so far that change something or sync.
+  /// The number of operations so far that change something or sync.
   std::uint64_t operations() const;
 
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -92,7 +96,7 @@ class PowerCutFileSystem final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* debug) override;
-  /// Goes on at the end of a file.
+  /// Opens a file to append at its end.
   rocksdb::IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                        std::unique_ptr<rocksdb::FSWritableFile>* file,
                                        rocksdb::IODebugContext* debug) override;
@@ -101,19 +105,19 @@ class PowerCutFileSystem final : public rocksdb::FileSystemWrapper {
                                  rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
-  /// Within one folder.
+  /// Requires: both names are in one folder.
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                                const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to,
                              const rocksdb::IOOptions& options,
                              rocksdb::IODebugContext* debug) override;
-  /// RocksDB's log for people goes nowhere.
+  /// Returns a logger that discards RocksDB's messages.
   rocksdb::IOStatus NewLogger(const std::string& path, const rocksdb::IOOptions& options,
                               std::shared_ptr<rocksdb::Logger>* logger,
                               rocksdb::IODebugContext* debug) override;
 
-  // Not modelled, so refused: files written in place, used again, or cut short.
+  // These operations are not modelled, so they fail: files written in place, reused or truncated.
   rocksdb::IOStatus NewRandomRWFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSRandomRWFile>* file,
                                     rocksdb::IODebugContext* debug) override;
@@ -130,14 +134,14 @@ class PowerCutFileSystem final : public rocksdb::FileSystemWrapper {
 
   class WatchedFile;
   class WatchedFolder;
-  /// The bytes of a file. Owned by the names that lead to them, now or on the disk, and by who has
-  /// it open; the last owner removes the link in the backing folder.
+  /// The bytes of a file. The owners are all names of the file, in memory or on disk, and the
+  /// objects that have it open. The last owner removes the link in the backing folder.
   struct Bytes;
   using Names = std::map<std::string, std::shared_ptr<Bytes>>;
   struct Folder {
     Names now;
     Names durable;
-    std::vector<Names> changes;  // since the last sync, oldest first; null: the name goes
+    std::vector<Names> changes;  // since the last sync, oldest first; null: the name was removed
   };
   enum class Power : std::uint8_t { on, going, off };
 

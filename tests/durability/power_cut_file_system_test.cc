@@ -1,4 +1,4 @@
-// What a power cut may leave of files and names, and the faults until heal().
+// Tests which files and names a power cut may leave, and the disk faults that last until heal().
 #include "tests/durability/power_cut_file_system.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class PowerCut : public ::testing::Test {
     fs::create_directories(backing_);
     disk_ = std::make_unique<PowerCutFileSystem>(folder_, backing_, lie);
   }
-  /// Another disk, empty.
+  /// Boots with another, empty disk.
   void boot_anew(Lie lie = Lie::none) {
     disk_.reset();
     fs::remove_all(folder_);
@@ -40,7 +40,8 @@ class PowerCut : public ::testing::Test {
     EXPECT_TRUE(disk_->NewWritableFile(path(name), {}, &file, nullptr).ok());
     return file;
   }
-  /// One that grows by so much at a time, before it is written.
+  /// Creates a file that reserves space in blocks of `reserve` bytes. The reserved space is part of
+  /// the file's size.
   std::unique_ptr<rocksdb::FSWritableFile> make_with_reserve(const std::string& name,
                                                              std::size_t reserve) {
     rocksdb::FileOptions options;
@@ -50,7 +51,7 @@ class PowerCut : public ::testing::Test {
     file->SetPreallocationBlockSize(reserve);
     return file;
   }
-  /// A file whose bytes are durable; its name is not.
+  /// Creates a file whose bytes are durable, but not its name.
   void make_synced(const std::string& name, const std::string& text) {
     const auto file = make(name);
     EXPECT_TRUE(append(*file, text).ok());

@@ -15,12 +15,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::uint32_t kMostAttempts = 3;
-// A start makes about this many file operations, so cuts in this range hit all of it.
+// A start does about this many file operations, so random cuts in this range reach every part of
+// it.
 constexpr std::uint32_t kOperationsOfStart = 100;
 constexpr std::uint32_t kOperationsOfWork = 120;
 constexpr int kMostSteps = 1'000;
 
-/// Small, so that tables are written, settled and compacted in every run.
+/// The limits are small, so that each run writes, settles and compacts tables.
 RocksDbStoreOptions store_options(const std::string& path, bool settle_inline) {
   return {.path = path,
           .cache_bytes = 1 << 20,
@@ -29,7 +30,7 @@ RocksDbStoreOptions store_options(const std::string& path, bool settle_inline) {
           .settle_inline = settle_inline};
 }
 
-/// A store that answers ok whatever became of a batch.
+/// A store that reports success for each batch, even if the write failed.
 class DeafStore final : public ForwardingStore {
  public:
   explicit DeafStore(std::unique_ptr<Store> store) noexcept
@@ -117,7 +118,7 @@ void PowerCutRun::arm(DiskFault fault, std::uint64_t n) {
   }
 }
 
-/// True when the engine is there; without a fault it must be.
+/// Returns true if the engine has started and there are no findings. Without a fault it must start.
 bool PowerCutRun::start() {
   if (const Result<void> opened = open(); !opened) {
     stop();
@@ -159,7 +160,7 @@ void PowerCutRun::check_after_start() {
   if (findings_.empty() && !disk_->is_off()) engine_->check_invariants();
 }
 
-/// Nothing is there that was never asked for: as many tasks as there should be, no others.
+/// Compares the numbers of tasks, so that tasks that were never created are found too.
 void PowerCutRun::check_totals() {
   std::uint64_t live = 0;
   std::uint64_t dead = 0;
@@ -185,7 +186,7 @@ void PowerCutRun::stop() {
 }
 
 void PowerCutRun::cut() {
-  disk_->turn_off();  // before the store is closed, which a power cut does not do
+  disk_->turn_off();  // before closing the store, because a power cut does not close it
   stop();
   disk_->cut(rng_, one_in(2) ? Tear::bytes : Tear::sectors);
   ++cuts_;
@@ -206,7 +207,7 @@ bool PowerCutRun::turn() {
   return engine_->turn().has_value() && !engine_->stopped_by();
 }
 
-/// What the next turn makes of leases that have run out.
+/// Notes what the next turn does with expired leases.
 void PowerCutRun::end_leases() {
   const auto runs_out = [this](const LeasedTask& leased) {
     return leased.lease_until <= wall_now();
@@ -291,7 +292,7 @@ void PowerCutRun::check_hand_out(const LeasedTask& leased) {
   if (std::ranges::any_of(leases_, has_it)) find("handed out twice: " + name);
 }
 
-/// A lease of an earlier start is nobody's, whichever leases there are now.
+/// A lease of an earlier start must not be accepted.
 void PowerCutRun::do_with_stale_lease() {
   const LeaseToken lease = stale_[rng_.below(static_cast<std::uint32_t>(stale_.size()))];
   const Result<LeaseOutcome> outcome = engine_->complete(lease);
@@ -351,7 +352,7 @@ void PowerCutRun::do_with_queue() {
   for (const TaskId id : history_.present()) note_as_it_is(id);
 }
 
-/// Every task that lives is handed out once and completed; the dead stay.
+/// Leases and completes each live task once. Dead tasks stay.
 void PowerCutRun::drain() {
   clock_.advance(std::chrono::hours{2});
   for (bool is_idle = false; !is_idle && findings_.empty();) {
@@ -382,7 +383,7 @@ TaskHistory::State PowerCutRun::look_up(TaskId id) {
   return std::nullopt;
 }
 
-/// The answer to a verb; the commit after it acknowledges it.
+/// Notes the answer to an operation. The next commit acknowledges it.
 void PowerCutRun::note(TaskId id, TaskHistory::State state) {
   const std::uint64_t change = history_.answered(id, std::move(state));
   engine_->after_commit([this, change](const Result<void>& committed) {
@@ -390,7 +391,7 @@ void PowerCutRun::note(TaskId id, TaskHistory::State state) {
   });
 }
 
-/// For verbs whose answer does not tell all of what they did.
+/// For operations whose answer does not contain the whole new state of the task: reads the task.
 void PowerCutRun::note_as_it_is(TaskId id) {
   const Result<TaskSnapshot> view = engine_->get(id);
   if (view) return note(id, known_task(*view));

@@ -1,8 +1,9 @@
-// The real engine on the real store on a disk whose power is cut: random verbs until it stops,
-// then a restart, then what came back is held against what was acknowledged.
+// Runs the real engine with the real store on a disk whose power is cut. Does random operations
+// until the cut, restarts, and compares the recovered tasks with the acknowledged ones.
 //
-// A seed decides verbs, faults, and what each cut takes. RocksDB's own threads flush and compact in
-// between as they please, so a replay meets the same verbs, not always the same file operations.
+// A seed decides the operations, the faults, and the data that each cut removes. RocksDB flushes
+// and compacts on its own threads at any time. So a replay with the same seed repeats the
+// operations on tasks, but not always the same file operations.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -25,40 +26,41 @@
 
 namespace detent {
 
-/// What goes wrong with the disk while it has power; see PowerCutFileSystem.
+/// A fault of the disk while it has power (PowerCutFileSystem).
 enum class DiskFault : std::uint8_t { sync_fails, append_fails, no_space };
 
-/// One data folder through several boots. Thread-compatible.
+/// Uses one data folder over several boots. Thread-compatible.
 class PowerCutRun {
  public:
   struct Options {
-    std::chrono::milliseconds sync_interval{0};  // as EngineOptions
+    std::chrono::milliseconds sync_interval{0};  // as in EngineOptions
     Lie lie = Lie::none;
-    bool ignores_errors = false;  // of writes: a store that says ok all the same
+    bool ignores_errors = false;  // the store reports success even if a write failed
   };
   PowerCutRun(std::uint64_t seed, Options options);
   ~PowerCutRun();
 
-  /// Work with `cuts` power cuts, each at a random file operation, some while a start is under way,
-  /// some between two steps of a settle; then every task that is left is handed out and completed.
-  /// Ends early when something was found.
+  /// Does work with `cuts` power cuts. Each is at a random file operation: some during a start,
+  /// some between two steps of a settle. Then leases and completes all remaining tasks. Ends early
+  /// if there are findings.
   void cut_power(int cuts);
-  /// A disk that goes bad at the n-th operation (byte, for no_space) and heals: while at work, or
-  /// in a start. Then a restart without a power cut, and one with.
+  /// The disk fails from the n-th operation on (for no_space: from the n-th byte on), during work
+  /// or during a start, and heals later. Then restarts once without a power cut and once with one.
   void break_disk(DiskFault fault, std::uint64_t n);
 
-  /// What contradicts the acknowledgements; empty when all is well.
+  /// The contradictions to the acknowledgements. Empty if there are none.
   const std::vector<std::string>& findings() const noexcept { return findings_; }
   std::uint64_t cuts() const noexcept { return cuts_; }
-  /// Tasks whose acceptance was acknowledged.
+  /// The number of tasks whose creation was acknowledged.
   std::uint64_t accepted() const noexcept { return accepted_; }
-  /// Starts and engines that ended in an error, as they should.
+  /// The number of starts and engines that ended with an error, as they should.
   std::uint64_t stops() const noexcept { return stops_; }
-  /// Starts that were refused after a bad disk, because the manifest names a table that is gone: a
-  /// known weakness of RocksDB when the sync of a manifest fails (its issue 4990, pull request
-  /// 12030). Nothing was acknowledged falsely. Seen once in about 500 such faults.
+  /// The number of starts that were refused after a disk fault, because the manifest names a table
+  /// that does not exist. This is a known weakness of RocksDB if the sync of a manifest fails (its
+  /// issue 4990, pull request 12030). It acknowledges no write falsely. It was seen once in about
+  /// 500 such faults.
   std::uint64_t refused() const noexcept { return refused_; }
-  /// Steps of settles that were reached (StoreStep).
+  /// The number of steps of settles that were reached (StoreStep).
   std::uint64_t settle_steps() const noexcept { return settle_steps_; }
 
  private:
@@ -105,13 +107,14 @@ class PowerCutRun {
   std::unique_ptr<Store> store_;
   std::unique_ptr<Engine> engine_;
 
-  // Written where a settle runs, its own thread or the store's; alone, so relaxed would do.
+  // Written by the thread that runs the settle: its own thread or the store's. No other data
+  // depends on it, so relaxed would be enough.
   std::atomic<std::uint64_t> settle_steps_{0};
   std::uint64_t cut_at_settle_step_ = 0;  // constant while the store is open; 0: never
 
   TaskHistory history_;
   std::vector<LeasedTask> leases_;
-  std::vector<LeaseToken> stale_;  // of earlier starts
+  std::vector<LeaseToken> stale_;  // leases of earlier starts
   std::vector<std::string> findings_;
   std::uint64_t payloads_ = 0;
   std::uint64_t cuts_ = 0;

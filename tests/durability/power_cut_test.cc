@@ -1,7 +1,8 @@
-// Power cuts at random file operations: nothing acknowledged is lost, nothing removed comes back.
-// And the controls: on a store or a disk that does not sync, the same run finds losses.
+// Cuts the power at random file operations. Acknowledged tasks must survive, and ended tasks must
+// not come back. Controls check the test itself: on a store or a disk that does not sync, the same
+// run must find losses.
 //
-// DETENT_POWER_CUTS sets how many cuts (for a soak: 10000).
+// DETENT_POWER_CUTS sets the number of cuts (for a soak: 10000).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,12 +43,13 @@ TEST(PowerCuts, LoseNothingAcknowledgedAndBringNothingBack) {
   EXPECT_GT(settle_steps, cuts);
 }
 
-/// Of so many runs of a control so many must find something. Not all: what was on the disk when it
-/// failed depends on threads, so the same seed may find nothing. Some one in seven does not.
+/// At least kLeastFound of kControlRuns runs of a control must have findings. Not every run has
+/// some, because the data on the disk at the cut depends on threads. About one run in seven has
+/// none, even with the same seed.
 constexpr int kControlRuns = 8;
 constexpr int kLeastFound = 2;
 
-/// How many of these runs find something.
+/// Returns the number of runs that have findings.
 int runs_with_findings(PowerCutRun::Options options) {
   int found = 0;
   for (int seed = 1; seed <= kControlRuns; ++seed) {
@@ -63,7 +65,7 @@ TEST(PowerCuts, AreFoundToLoseTasksWithoutSyncs) {
   EXPECT_GE(runs_with_findings({.sync_interval = std::chrono::hours{1}}), kLeastFound);
 }
 
-/// Of writes that were not synced any may be missing. That is loss, not damage: the folder opens.
+/// Any unsynced write may be missing. This is a loss, but no damage: the folder must still open.
 TEST(PowerCuts, AmongUnsyncedWritesLeaveAFolderThatOpens) {
   const std::uint64_t first_seed = test_seed();
   for (std::uint64_t seed = first_seed; seed < first_seed + 25; ++seed) {
@@ -81,8 +83,9 @@ TEST(PowerCuts, AreFoundToLoseTasksOnADiskThatOnlySaysItSynced) {
   EXPECT_GE(runs_with_findings({.lie = Lie::folder_syncs}), kLeastFound);
 }
 
-/// Disks that go bad at the 1st, 2nd, … operation, or after so many bytes. Each stops an engine or
-/// a start: nothing is acknowledged falsely, and a restart has all that was acknowledged.
+/// The disk fails at the 1st, 2nd, … operation, or after a number of bytes. Each fault must stop an
+/// engine or a start. No lost write may be acknowledged, and a restart must find all acknowledged
+/// tasks.
 void expect_nothing_lost_on(DiskFault fault, std::uint64_t step) {
   constexpr std::uint64_t kFaults = 40;
   const std::uint64_t first_seed = test_seed();
@@ -112,7 +115,7 @@ TEST(FailingDisk, ThatIsFullLosesNothingAcknowledged) {
   expect_nothing_lost_on(DiskFault::no_space, 997);
 }
 
-/// The control: a store that ignores what its disk says.
+/// The control: a store that ignores the errors of its disk.
 TEST(FailingDisk, IsFoundToLoseTasksOfAStoreThatIgnoresItsErrors) {
   for (const DiskFault fault :
        {DiskFault::sync_fails, DiskFault::append_fails, DiskFault::no_space}) {

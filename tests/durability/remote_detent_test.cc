@@ -1,5 +1,6 @@
-// Far tasks in a second detent server, as a process: first the verbs against it, then two servers,
-// killed (kill -9) in turn while tasks go from one to the other and back. Time is real.
+// A second detent server, as a process, keeps far tasks. First, single operations are tested. Then
+// two servers are killed with kill -9 in turn, while tasks move from one to the other and back.
+// Time is real.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +56,7 @@ class RemoteVerbs : public ::testing::Test {
   WallTime now() const { return ceil_to_ms(clock_.wall_now()); }
   Result<void> put(const Task& one) { return remote_->put(std::span(&one, 1)); }
   Result<void> forget(TaskId id) { return remote_->forget(std::span(&id, 1)); }
-  /// Takes until there is something: what is due is ready a moment later there.
+  /// Calls take() until there is a task. The other server makes due tasks ready a moment later.
   std::vector<Task> take(RemoteDetentScheduler& remote, milliseconds claim = 1h) {
     while (true) {
       Taken taken =
@@ -124,7 +125,8 @@ TEST_F(RemoteVerbs, PutReplacesWhatLiesThereAndEndsItsClaim) {
 TEST_F(RemoteVerbs, WhatWasClaimedBeforeACrashIsFreeOnceTheClaimHasRunOut) {
   const Task near = task(513, 1min);
   ASSERT_TRUE(put(near));
-  ASSERT_EQ(take(*open(), 2s), std::vector{near});  // and forgets its token
+  ASSERT_EQ(take(*open(), 2s),
+            std::vector{near});  // the scheduler object ends, and its claim token is lost
   const Result<void> claimed = forget(near.id);
   ASSERT_FALSE(claimed);
   EXPECT_EQ(claimed.error().code, ErrorCode::unavailable);
@@ -210,7 +212,7 @@ TEST_F(RemoteVerbs, TasksAreThereAfterAKill) {
   EXPECT_EQ(remote_->find(far.id).value(), far);
 }
 
-/// Steps of FarTasks on that server, which is put back to an older state or begins anew.
+/// Runs steps of FarTasks with a server whose data is replaced by an older state, or removed.
 class RemoteLoss : public RemoteVerbs {
  protected:
   void SetUp() override {
@@ -219,7 +221,7 @@ class RemoteLoss : public RemoteVerbs {
     step();
     ASSERT_TRUE(local_.tasks.empty()) << "both are there";
   }
-  /// Once the connection is well again.
+  /// Makes steps until one has no connection error.
   void step() {
     do {
       far_.emplace(local_, *remote_, clock_, FarTasksOptions{}, 1);
@@ -330,7 +332,7 @@ class TwoServers : public ::testing::Test {
   ChildServer near_{{.program = DETENT_BINARY,
                      .data = folder_ / "near",
                      .flags = {"--window", "1s", "--external-after", "8s", "--external"}}};
-  std::map<TaskId, int> handed_out_;  // how often, by task
+  std::map<TaskId, int> handed_out_;  // the number of deliveries of each task
   std::size_t done_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// A disk of a few megabytes that only this process and its children see: a tmpfs in a mount
-// namespace of its own, and, without root, in a user namespace of its own. It goes with the
-// process, whatever happens to that.
+// A disk of a few megabytes that only this process and its children can see. It is a tmpfs in a
+// private mount namespace. Without root, it is also in a private user namespace. The disk
+// disappears when the process ends, even after a crash.
 #pragma once
 
 #include <sched.h>
@@ -17,12 +17,13 @@ namespace detent {
 
 class SmallDisk {
  public:
-  /// Requires: the process has one thread. Where the system forbids it, is_mounted() is false.
+  /// Requires: the process has only one thread. If the system forbids the mount, is_mounted() is
+  /// false.
   explicit SmallDisk(std::size_t mebibytes) {
     const uid_t user = ::geteuid();
     const gid_t group = ::getegid();
     if (::unshare(CLONE_NEWNS | (user == 0 ? 0 : CLONE_NEWUSER)) != 0) return;
-    if (user != 0) {  // in its namespace it is root; files belong to it as before
+    if (user != 0) {  // root in the new namespace; the owner of files stays the same
       std::ofstream("/proc/self/setgroups") << "deny";
       std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
       std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
@@ -39,7 +40,7 @@ class SmallDisk {
   SmallDisk& operator=(const SmallDisk&) = delete;
 
   bool is_mounted() const noexcept { return is_mounted_; }
-  /// For people: how it was made.
+  /// How the disk was made, as text for the test output.
   const std::string& how() const noexcept { return how_; }
   std::string operator/(const std::string& name) const { return folder_ / name; }
 

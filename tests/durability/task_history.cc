@@ -77,7 +77,7 @@ std::vector<std::string> TaskHistory::compare(const std::function<State(TaskId)>
     if (is != known) found.push_back(contradiction(id, known, is));
     known = std::move(is);
   }
-  std::size_t before = 0;  // tasks that show the state before the last batch, or that after it
+  std::size_t before = 0;  // tasks in the state before the last batch; `after`: after it
   std::size_t after = 0;
   for (const auto& [id, after_batch] : in_doubt) {
     const auto it = acknowledged_.find(id);
@@ -86,7 +86,7 @@ std::vector<std::string> TaskHistory::compare(const std::function<State(TaskId)>
     if (is != known && is != after_batch) found.push_back(contradiction(id, known, is));
     if (is != known && is == after_batch) ++after;
     if (is == known && is != after_batch) ++before;
-    // An id that nobody was told of and that is not there may come again.
+    // An id that was never acknowledged and does not exist may be given to another task.
     if (it != acknowledged_.end() || is) acknowledged_[id] = std::move(is);
   }
   if (before > 0 && after > 0) {

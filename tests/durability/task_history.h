@@ -1,6 +1,6 @@
-// What the outside knows of its tasks: what was acknowledged, and what was answered and not yet
-// acknowledged when everything stopped. Plain bookkeeping, without the engine, to hold against what
-// a restart brings back.
+// Records the state of tasks as their client knows it: the acknowledged state, and answers that
+// were not acknowledged by a commit yet. It does not use the engine. A test compares it with the
+// tasks after a restart.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace detent {
 
-/// What may be seen of a task from outside and must be durable.
+/// The durable properties of a task that a client can see.
 struct KnownTask {
   std::string queue;
   std::string payload;
   std::uint32_t priority = kDefaultPriority;
   std::uint32_t attempts = 0;
   bool is_dead = false;
-  WallTime due_at{};  // while it lives
+  WallTime due_at{};  // of a live task; 0 of a dead one
 
   friend bool operator==(const KnownTask&, const KnownTask&) = default;
 };
@@ -30,24 +30,26 @@ KnownTask known_task(const TaskSnapshot& view);
 
 class TaskHistory {
  public:
-  /// None: there is no such task.
+  /// nullopt: the task does not exist.
   using State = std::optional<KnownTask>;
 
-  /// A verb left the task so; the answer is not acknowledged. Returns the number of this change.
+  /// Notes the state after an operation. It is not acknowledged yet. Returns the number of this
+  /// change.
   std::uint64_t answered(TaskId id, State state);
-  /// The commit after the verb has succeeded. In the order of the numbers.
+  /// The commit of this change has succeeded. Must be called in the order of the numbers.
   void acknowledged(std::uint64_t change);
 
-  /// As the last answer left it.
+  /// Returns the state after the last answer.
   State latest(TaskId id) const;
-  /// Those that are there as far as the answers say, by id.
+  /// Returns the tasks that exist after the last answers, sorted by id.
   std::vector<TaskId> present() const;
-  /// Whether anybody was told of this task.
+  /// Returns true if a change of this task was acknowledged, or if a restart has shown the task.
   bool knows(TaskId id) const { return acknowledged_.contains(id); }
 
-  /// Holds this history against what is there after a restart, and goes on from that. Returns what
-  /// contradicts it: a task lost, come back, or another than it was. Where an answer was not
-  /// acknowledged both outcomes are right, but one batch is there as a whole or not at all.
+  /// Compares this history with the tasks after a restart, and continues from the tasks that were
+  /// found. Returns the contradictions: tasks that were lost, came back or changed. For an answer
+  /// that was not acknowledged, both outcomes are right, but all changes of one batch must have the
+  /// same outcome.
   std::vector<std::string> compare(const std::function<State(TaskId)>& look_up);
 
  private:
