@@ -40,28 +40,36 @@ function(detent_add_layer name)
   endif()
 endfunction()
 
-# detent_add_test(wheel SOURCES … NEEDS … [LABELS …]): the tests of one folder are one program,
-# detent_<name>_test. Each TEST in it is a test of ctest. Under sanitizers, where a process takes
-# 0.1 s to start, each test of ctest is an eighth of the program's TESTs. With ONE_PROCESS the whole
-# program is one test: for tests that share what is slow to make.
+# detent_add_test(wheel SOURCES … [LONG …] NEEDS … [LABELS …]): the tests of one folder are one
+# program, detent_<name>_test. Each TEST in it is a test of ctest. Under sanitizers a process takes
+# 0.1 s to start, so each test of ctest is an eighth of the program's TESTs. With ONE_PROCESS the
+# whole program is one test of ctest. This is for TESTs that share an expensive fixture.
 #
 # The tests themselves are compiled at -O0, which takes half the time. The layers they test are
 # compiled like the product. OF_HEADERS is for tests of code in headers, which the compiler reads
-# with the test: it is compiled at -O2, as in most programs, and at -O1 under sanitizers.
+# with the test: it is compiled at -O2, as in most programs, and at -O1 under sanitizers. LONG lists
+# further sources, which compute for so long that they need the same. They come first in the link
+# command, because the linker keeps the first copy of an inline function.
 function(detent_add_test name)
   if(NOT DETENT_TESTS)
     return()
   endif()
-  cmake_parse_arguments(TEST "ONE_PROCESS;OF_HEADERS" "" "SOURCES;NEEDS;LABELS" ${ARGN})
+  cmake_parse_arguments(TEST "ONE_PROCESS;OF_HEADERS" "" "SOURCES;LONG;NEEDS;LABELS" ${ARGN})
   set(target detent_${name}_test)
   detent_group_sources(${target} TEST_SOURCES)
-  add_executable(${target} ${TEST_SOURCES})
+  add_executable(${target} ${TEST_LONG} ${TEST_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE detent_warnings ${TEST_NEEDS} GTest::gtest_main)
-  if(NOT TEST_OF_HEADERS)
+  if(DETENT_SANITIZE)
+    set(optimized -O1)
+  else()
+    set(optimized $<$<CONFIG:Release>:-O2>)
+  endif()
+  if(TEST_OF_HEADERS)
+    target_compile_options(${target} PRIVATE ${optimized})
+  else()
     target_compile_options(${target} PRIVATE -O0)
-  elseif(NOT DETENT_SANITIZE)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+    set_source_files_properties(${TEST_LONG} PROPERTIES COMPILE_OPTIONS "${optimized}")
   endif()
   if(DETENT_SANITIZE MATCHES "thread")
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan_suppressions.cc)
