@@ -1,4 +1,5 @@
-// What opening a data folder discards of a log: the end that power loss left incomplete.
+// The incomplete end of a log, which opening a data folder discards. A power failure can leave such
+// an end.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +8,18 @@
 
 namespace detent {
 
-/// The end of a log that was cut off because its last write is incomplete. Only writes that were
-/// not synced can be in it (rocksdb/wal_check.h).
+/// The end of a log that was cut off because its last write is incomplete. It can contain only
+/// writes that were not synced (rocksdb/wal_check.h).
 struct CutTail {
-  std::string file;                   // the log's name in the folder
-  std::uint64_t ended_at = 0;         // bytes of complete writes, which are kept
-  std::uint64_t discarded_bytes = 0;  // written after them, in this log and in newer ones
+  std::string file;                   // name of the log in the folder
+  std::uint64_t ended_at = 0;         // bytes of complete writes; they are kept
+  std::uint64_t discarded_bytes = 0;  // bytes after them, in this log and in newer logs
 
   friend bool operator==(const CutTail&, const CutTail&) = default;
 };
 
-/// Is told of a tail before it is cut off, so that no crash can hide it: a tail may be told again
-/// at the next start. May be empty.
+/// Called for each tail before the tail is cut off. So a crash cannot hide a tail, but the next
+/// start may report the same tail again. May be empty.
 using OnCutTail = std::function<void(const CutTail&)>;
 
 }  // namespace detent

@@ -18,7 +18,7 @@ auto FaultStore::faulty_write(Write write) -> decltype(write()) {
   if (write_failed_) return earlier_write_failed();
   if (!planned_ || planned_->at != write_count_) return write();
   write_failed_ = true;
-  // The outcome of the write below does not matter: the caller learns of a failure either way.
+  // The outcome of this write does not matter: the caller gets the planned error in any case.
   if (planned_->fault == WriteFault::applied) static_cast<void>(write());
   return Error{ErrorCode::unavailable, "write store: planned fault", ""};
 }

@@ -1,9 +1,10 @@
-// A store that fails when it is told to: how a test reaches the error branches above a store.
+// A store that fails on demand, so that tests reach the error branches of the code that uses a
+// store.
 //
-// It passes everything on to another store. A write can be made to fail before it is applied or
-// after; the caller cannot tell which, as with a real disk. From then on every write fails, as the
-// contract says, until a new FaultStore is put around the store below ("opened again").
-// Thread-compatible.
+// It forwards each call to another store. A planned write fault happens before or after the write
+// is applied. The caller cannot see the difference, as with a real disk. After the fault all writes
+// fail, as the contract says. To "open the store again", put a new FaultStore around the other
+// store. Thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +17,31 @@
 
 namespace detent {
 
-/// What became of the write that failed.
+/// Whether the failing write is applied to the other store.
 enum class WriteFault : std::uint8_t { not_applied, applied };
 
 class FaultStore final : public ForwardingStore {
  public:
-  /// `store` must outlive this.
+  /// `store` must outlive this object.
   explicit FaultStore(Store& store) noexcept : ForwardingStore(store) {}
   explicit FaultStore(std::unique_ptr<Store> store) noexcept
       : ForwardingStore(*store), owned_(std::move(store)) {}
 
-  /// Makes the n-th write from now fail (1 is the next) with `unavailable`. Whatever changes the
-  /// disk is a write: write(), quarantine(), trim_keys() and begin_epoch(). Requires: n > 0.
+  /// Makes the n-th write from now fail with `unavailable`; 1 is the next write. Writes are the
+  /// calls that change the disk: write(), quarantine(), trim_keys() and begin_epoch(). Requires: n
+  /// > 0.
   void fail_write(std::uint64_t n, WriteFault fault);
-  /// Makes every read fail with `error` from now on, or none.
+  /// From now on all reads fail with `error`. std::nullopt ends the fault.
   void fail_reads(std::optional<Error> error) { read_error_ = std::move(error); }
-  /// Has `step` run at each write_while(), before anything is written, and then what the writer
-  /// does meanwhile. None: it writes at once.
+  /// At each write_while(), runs `step`, then the caller's `meanwhile`, and then writes. Without a
+  /// step, write_while() is like write().
   void during_writes(std::function<void()> step) { during_writes_ = std::move(step); }
-  /// Writes that were asked for, failed ones included: a test runs once without faults to learn how
-  /// many there are, then once with a fault at each.
+  /// The number of requested writes, including failed ones. A test runs once without faults to
+  /// learn this number, and then once with a fault at each write.
   std::uint64_t write_count() const noexcept { return write_count_; }
-  /// Reads that were asked for, likewise; and after which place the last page of a lane began.
+  /// The number of requested reads, including failed ones.
   std::uint64_t read_count() const noexcept { return read_count_; }
+  /// `after` of the last call of read().
   const Place& last_page_after() const noexcept { return last_page_after_; }
 
   Result<void> write(const WriteBatch& batch, Durability durability) override;
@@ -65,7 +68,7 @@ class FaultStore final : public ForwardingStore {
 
  private:
   struct PlannedFault {
-    std::uint64_t at = 0;  // in write_count_
+    std::uint64_t at = 0;  // value of write_count_
     WriteFault fault = WriteFault::not_applied;
   };
 

@@ -51,7 +51,7 @@ struct FaultStoreTest : testing::Test {
   TaskId third = second.next();
 };
 
-TEST_F(FaultStoreTest, PassesEverythingOnWithoutAPlan) {
+TEST_F(FaultStoreTest, ForwardsAllCallsIfNoFaultIsPlanned) {
   WriteBatch batch = one_put(first);
   batch.queues.emplace_back().queue = "q";
   batch.queues[0].number = 1;
@@ -76,7 +76,7 @@ TEST_F(FaultStoreTest, PassesEverythingOnWithoutAPlan) {
   EXPECT_EQ(store.quarantined().value(), 1u);
 }
 
-TEST_F(FaultStoreTest, TheNthWriteFailsUnappliedAndSoDoesEveryLaterOne) {
+TEST_F(FaultStoreTest, ThePlannedWriteFailsUnappliedAndAllLaterWritesFail) {
   store.fail_write(2, WriteFault::not_applied);
   EXPECT_TRUE(store.write(one_put(first), Durability::synced));
   const Result<void> failed = store.write(one_put(second), Durability::synced);
@@ -92,7 +92,7 @@ TEST_F(FaultStoreTest, TheNthWriteFailsUnappliedAndSoDoesEveryLaterOne) {
   EXPECT_FALSE(is_stored(third));
 }
 
-TEST_F(FaultStoreTest, AWriteMayFailAfterItWasApplied) {
+TEST_F(FaultStoreTest, APlannedWriteCanFailAfterItWasApplied) {
   store.fail_write(1, WriteFault::applied);
   EXPECT_FALSE(store.write(one_put(first), Durability::synced));
   EXPECT_FALSE(store.write(one_put(second), Durability::synced));
@@ -100,7 +100,7 @@ TEST_F(FaultStoreTest, AWriteMayFailAfterItWasApplied) {
   EXPECT_FALSE(is_stored(second));
 }
 
-TEST_F(FaultStoreTest, BeginEpochQuarantineAndTrimKeysAreWrites) {
+TEST_F(FaultStoreTest, BeginEpochQuarantineAndTrimKeysCountAsWrites) {
   store.fail_write(1, WriteFault::applied);
   EXPECT_FALSE(store.begin_epoch());
   EXPECT_EQ(memory->begin_epoch().value(), 2u);
@@ -120,7 +120,7 @@ TEST_F(FaultStoreTest, BeginEpochQuarantineAndTrimKeysAreWrites) {
   EXPECT_FALSE(memory->find_key(1, "k").value().has_value());
 }
 
-TEST_F(FaultStoreTest, ReadsFailAsToldAndWritesGoOn) {
+TEST_F(FaultStoreTest, ReadsFailOnDemandWhileWritesSucceed) {
   const Error error{ErrorCode::data_loss, "planted", ""};
   store.fail_reads(error);
   EXPECT_EQ(error_of(store.find(first)), error);

@@ -1,6 +1,6 @@
-// A store that passes everything on to another: what tests derive from to change or count a part
-// of it. What Store itself makes of other calls (find_all(), find_keys(), write_while()) is left to
-// that, so that it meets what they override.
+// A store that forwards each call to another store. Tests derive from it to change or count some
+// calls. It does not override find_all(), find_keys() and write_while(). Their defaults in Store
+// call other functions of this object, so they reach the overrides of the derived class.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace detent {
 
-/// `store` must outlive this.
+/// `store` must outlive this object.
 class ForwardingStore : public Store {
  public:
   explicit ForwardingStore(Store& store) noexcept : store_(store) {}

@@ -31,9 +31,9 @@ Result<void> KeyCheck::check_key_of(const Task& task, std::uint32_t queue,
   if (!is_read) {
     damaged_keys_.emplace(queue, task.key);
   } else if (!*key || (*key)->id != task.id) {
-    findings_.add(what + ": its key does not stand for it");
+    findings_.add(what + ": its key stands for another task or does not exist");
   } else if ((*key)->expires_at) {
-    findings_.add(what + ": its key expires as if it had ended");
+    findings_.add(what + ": its key expires, although the task has not ended");
   }
   return ok();
 }
@@ -50,7 +50,7 @@ Result<void> KeyCheck::read_keys(std::uint32_t queue) {
     findings_.note_read(page->records.size() + page->damaged.size());
     for (const std::string& key : page->damaged) {
       if (damaged_keys_.contains({queue, key})) continue;
-      findings_.add(describe({.queue = queue, .key = key, .id = {}}) + "the record is damaged");
+      findings_.add(describe({.queue = queue, .key = key, .id = {}}) + "its record is damaged");
     }
     TRY(check_expiries(queue, page->records));
     if (queue == kNoQueue) {
@@ -73,25 +73,27 @@ std::string KeyCheck::describe(const KeyRecord& record) const {
   return "key \"" + record.key + "\" of " + describe(record.queue) + ": ";
 }
 
-/// An entry of that order without its key is no fault: trimming drops it.
+/// An entry of the order of expiry without its key is not a finding, because trim_keys() drops such
+/// entries.
 Result<void> KeyCheck::check_expiries(std::uint32_t queue, std::span<const KeyRecord> records) {
   const Result<std::vector<KeyRecord>> wrong = store_.wrong_expiries(records);
   const std::string what = "the order of expiry of keys of " + describe(queue) + " cannot be read";
   ASSIGN_OR_RETURN(const bool is_read, findings_.expect_read(wrong, what));
   if (!is_read) return ok();
   for (const KeyRecord& record : *wrong) {
-    findings_.add(describe(record) + "is not where it should be in the order of expiry");
+    findings_.add(describe(record) + "is missing from its place in the order of expiry");
   }
   return ok();
 }
 
-/// The engine's own: named after the id that it stands for, or something that expires or lasts.
+/// A key of the engine either is the id of its task as text, or it expires, or it is one of the
+/// lasting keys.
 void KeyCheck::check_own(const KeyRecord& record) {
   const std::optional<TaskId> named = parse_task_id(record.key);
   if (named && *named != record.id) {
     findings_.add(describe(record) + "stands for task " + to_string(record.id));
   } else if (!named && !record.expires_at && !record.key.starts_with(kLastingKeys)) {
-    findings_.add(describe(record) + "does not expire");
+    findings_.add(describe(record) + "does not expire, but should");
   }
 }
 
@@ -113,13 +115,13 @@ Result<void> KeyCheck::check_tasks_of(std::span<const KeyRecord> records) {
       continue;
     }
     const Result<std::optional<StoredTask>> one = store_.find(record.id);
-    if (!one && is_damage(one.error())) continue;  // told of with the records
+    if (!one && is_damage(one.error())) continue;  // the check of the records reports it
     if (!one) return one.error();
     if (*one) {
       check_task_of(record, (*one)->task);
     } else {
       findings_.add(describe(record) + "stands for task " + to_string(record.id) +
-                    ", which is gone, and does not expire");
+                    ", which does not exist, but the key does not expire");
     }
   }
   return ok();
@@ -129,11 +131,11 @@ void KeyCheck::check_task_of(const KeyRecord& record, const Task& task) {
   const std::string stands = describe(record) + "stands for task " + to_string(record.id);
   const auto queue = names_.find(record.queue);
   if (has_queues_ && queue == names_.end()) {
-    findings_.add(describe(record) + "there is no such queue, and it does not expire");
+    findings_.add(describe(record) + "its queue does not exist, but the key does not expire");
   } else if (has_ended(task)) {
-    findings_.add(stands + ", which has ended, and does not expire");
+    findings_.add(stands + ", which has ended, but the key does not expire");
   } else if (task.key != record.key || (has_queues_ && task.queue != queue->second)) {
-    findings_.add(stands + ", which has another");
+    findings_.add(stands + ", which has another key or queue");
   }
 }
 

@@ -1,4 +1,4 @@
-// Whether the keys of a store are sound: the part of check_store() that goes through them.
+// Checks the keys of a store. This is a part of check_store().
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,22 @@
 
 namespace detent {
 
-/// What a key says is looked at from both sides: the task that has it, and the key that stands for
-/// it. A key that expires may outlive its task, and its queue, until it is trimmed; so only of one
-/// that does not is it asked whether they are there.
+/// Checks keys from both sides: the key of each task, and the task of each key. A key that expires
+/// may outlive its task and its queue until it is trimmed. So the check requires a task and a queue
+/// only for keys that do not expire.
 class KeyCheck {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive this object.
   KeyCheck(Store& store, StoreFindings& findings) : store_(store), findings_(findings) {}
 
-  /// The queues that there are, by number. Without them nothing is said of a key's queue.
+  /// The names of all queues, by number. Without this call, the check does not check whether the
+  /// queue of a key exists.
   void set_queues(std::map<std::uint32_t, std::string> names);
-  /// That the key of a task which has one, and has not ended, stands for it. `what`: the task, in
-  /// words.
+  /// Checks that the key of a task stands for the task. Requires: the task has a key and has not
+  /// ended. `what` describes the task in findings.
   Result<void> check_key_of(const Task& task, std::uint32_t queue, const std::string& what);
-  /// Reads all keys of a queue. Requires: check_key_of() was called for all tasks before.
+  /// Reads and checks all keys of a queue. Requires: check_key_of() was called for all tasks
+  /// before.
   Result<void> read_keys(std::uint32_t queue);
 
  private:
@@ -41,8 +43,8 @@ class KeyCheck {
   Store& store_;
   StoreFindings& findings_;
   bool has_queues_ = false;
-  std::map<std::uint32_t, std::string> names_;                    // of those
-  std::set<std::pair<std::uint32_t, std::string>> damaged_keys_;  // told of with their tasks
+  std::map<std::uint32_t, std::string> names_;                    // queue names, by number
+  std::set<std::pair<std::uint32_t, std::string>> damaged_keys_;  // already a finding of their task
 };
 
 }  // namespace detent

@@ -1,11 +1,11 @@
-// Keys of no queue that stand for no task and never expire.
+// Keys of no queue that belong to no task and never expire.
 #pragma once
 
 #include <string_view>
 
 namespace detent {
 
-/// Every such name begins with this.
+/// The prefix of all such keys.
 inline constexpr std::string_view kLastingKeys = "external ";
 
 }  // namespace detent

@@ -1,4 +1,4 @@
-// The lease table in memory: for tests, for simulation, and as the plainest reading of the
+// The lease table in memory, for tests and simulation. It is the simplest implementation of the
 // contract.
 #pragma once
 
@@ -14,10 +14,11 @@
 
 namespace detent {
 
-/// One table for all nodes of a test, with calls counted. Thread-compatible.
+/// One table for all nodes of a test. It counts calls. Thread-compatible.
 class MemoryLeaseTable final : public LeaseTable {
  public:
-  /// `clock` must outlive it: it is the database's, whatever those of the nodes say.
+  /// `clock` stands for the clock of the database. The clocks of the nodes can differ from it. It
+  /// must outlive this object.
   MemoryLeaseTable(const Clock& clock, ShardNumber shards, std::chrono::milliseconds lease_length);
 
   ShardNumber shards() const noexcept override { return static_cast<ShardNumber>(rows_.size()); }
@@ -29,11 +30,11 @@ class MemoryLeaseTable final : public LeaseTable {
   Result<std::vector<ShardOwner>> owners() override;
   Result<std::vector<QueuePartitions>> partitioned() override;
 
-  /// How often the table was asked, by any method.
+  /// The number of calls of all methods.
   std::uint64_t calls() const noexcept { return calls_; }
-  /// As if shards had written it.
+  /// Sets the result of partitioned(), as if shards had written it.
   void set_partitioned(std::vector<QueuePartitions> queues) { partitioned_ = std::move(queues); }
-  /// True: every call fails and has no effect.
+  /// While it is true, each call fails with `unavailable` and changes nothing.
   void set_unreachable(bool unreachable) noexcept { is_unreachable_ = unreachable; }
 
  private:

@@ -29,7 +29,8 @@ void flip(std::string& record, std::size_t bit) {
   byte = static_cast<char>(static_cast<unsigned char>(byte) ^ (1u << (bit % 8)));
 }
 
-/// What WriteBatch requires of itself; what it requires of the disk is checked as it is applied.
+/// Checks the requirements that concern the batch alone. The requirements that concern the disk are
+/// checked when the batch is applied.
 void check_batch(const WriteBatch& batch) {
   std::vector<TaskId> tasks;
   for (const WriteBatch::Put& put : batch.puts) tasks.push_back(put.to.place.id);
@@ -213,7 +214,8 @@ Result<KeyPage> MemoryStore::read_keys(std::uint32_t queue, std::string_view aft
   return page;
 }
 
-/// Whether the key still says that it expires then. One that can't be read is of no more use.
+/// True if the key exists and still expires at `at`. A damaged key counts as expired, because it is
+/// useless.
 bool MemoryStore::has_expired(const MemoryDisk::KeyName& name, WallTime at) const {
   const auto found = disk_.keys_.find(name);
   if (found == disk_.keys_.end()) return false;
@@ -238,7 +240,7 @@ Result<std::size_t> MemoryStore::trim_keys(WallTime now, std::size_t limit) {
 Result<std::vector<KeyRecord>> MemoryStore::wrong_expiries(std::span<const KeyRecord> records) {
   std::vector<KeyRecord> wrong;
   for (const KeyRecord& record : records) {
-    if (!record.expires_at) continue;  // never wrong: trimming asks the key itself
+    if (!record.expires_at) continue;  // never wrong: trim_keys() checks the record of the key
     const MemoryDisk::KeyName name{record.queue, record.key};
     if (!disk_.expiries_.contains({*record.expires_at, name})) wrong.push_back(record);
   }

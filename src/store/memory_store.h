@@ -1,11 +1,12 @@
-// The store in memory: for tests, for simulation, and as the plainest reading of the contract.
+// The store in memory, for tests and simulation. It is the simplest implementation of the contract.
 //
-// A MemoryDisk is what would be on disk; it outlives the stores opened on it one after another, so
-// a test stops an engine, or drops one in mid-flight, and recovers another from the same disk. The
-// disk keeps encoded records, so that damage can be planted and every read checks what it reads.
+// A MemoryDisk stands for the disk. It outlives the stores that a test opens on it one after
+// another. So a test can stop or destroy an engine at any moment, and recover another engine from
+// the same disk. The disk keeps encoded records, so a test can plant damage in them, and each read
+// checks its record.
 //
-// Every read shows the last write, whatever its durability. Stricter than the contract: a batch
-// that breaks what WriteBatch requires is a bug in the caller and stops the process.
+// Each read sees the last write, whatever its durability. This store is stricter than the contract:
+// if a batch breaks the requirements of WriteBatch, the caller has a bug and the process stops.
 #pragma once
 
 #include <cstddef>
@@ -21,27 +22,27 @@
 
 namespace detent {
 
-/// Thread-compatible; confined to the thread of the store that is open on it.
+/// Thread-compatible. Use it only on the thread of the store that is open on it.
 class MemoryDisk {
  public:
   MemoryDisk() = default;
   MemoryDisk(const MemoryDisk&) = delete;
   MemoryDisk& operator=(const MemoryDisk&) = delete;
 
-  /// Plants damage: flips one bit of the record at `place`; `bit` is taken modulo its length.
-  /// Requires: there is a record.
+  /// Plants damage: flips bit number `bit` of the record at `place`, modulo the length of the
+  /// record. Requires: `place` has a record.
   void flip_bit(Place place, std::size_t bit);
-  /// The same of a schedule's record, and of a key's of a queue (by number).
+  /// The same for the record of a schedule, and for the record of a key of queue number `queue`.
   void flip_schedule_bit(const std::string& name, std::size_t bit);
   void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit);
-  /// Takes a key out of the order in which keys expire.
+  /// Removes a key from the order of expiry, so that trim_keys() does not find it.
   void drop_expiry(std::uint32_t queue, const std::string& key);
-  /// In all lanes.
+  /// The number of records in all lanes.
   std::size_t record_count() const noexcept { return records_.size(); }
 
  private:
   friend class MemoryStore;
-  using KeyName = std::pair<std::uint32_t, std::string>;  // number of the queue, key
+  using KeyName = std::pair<std::uint32_t, std::string>;  // queue number, key
 
   const std::string identity_ = std::to_string(random_seed());
   bool is_open_ = false;
@@ -49,18 +50,19 @@ class MemoryDisk {
   std::map<TaskId, Place> places_;
   std::map<Place, std::string> quarantine_;
   std::map<std::string, QueueRecord> queues_;
-  std::map<std::uint32_t, std::string> queue_names_;  // also of those that were removed
+  std::map<std::uint32_t, std::string> queue_names_;  // removed queues included
   std::map<std::string, std::string> schedules_;      // encoded, by name
   std::map<KeyName, std::string> keys_;               // encoded
-  std::set<std::pair<WallTime, KeyName>> expiries_;   // of the keys that have one, or had
-  std::map<DueBin, std::int64_t> due_counts_;         // without those that are 0
+  std::set<std::pair<WallTime, KeyName>>
+      expiries_;                               // can have entries of keys that changed or are gone
+  std::map<DueBin, std::int64_t> due_counts_;  // never 0
   TaskId last_id_;
   std::uint64_t epoch_ = 0;
 };
 
 class MemoryStore final : public Store {
  public:
-  /// `disk` must outlive the store. Errors: unavailable while another store is open on it.
+  /// `disk` must outlive the store. Errors: unavailable if another store is open on the disk.
   static Result<std::unique_ptr<Store>> open(MemoryDisk& disk);
   ~MemoryStore() override;
   MemoryStore(const MemoryStore&) = delete;

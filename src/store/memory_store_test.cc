@@ -1,4 +1,5 @@
-// What is special to memory; the contract is tested in tests/contract/.
+// Tests of the parts that only MemoryStore has: the disk, and the checks of batches.
+// tests/contract/ tests the contract.
 #include "store/memory_store.h"
 
 #include <gtest/gtest.h>
@@ -51,9 +52,9 @@ TEST_F(MemoryStoreTest, DiskOutlivesTheStore) {
   EXPECT_EQ(disk.record_count(), 1u);
 }
 
-// Batches that WriteBatch does not allow.
+// Batches that break the requirements of WriteBatch.
 
-TEST_F(MemoryStoreDeathTest, MovingWhatIsNotThereIsABug) {
+TEST_F(MemoryStoreDeathTest, MovingATaskFromAPlaceWithoutARecordIsABug) {
   WriteBatch move = one_put(kPlace);
   move.puts[0].from = kElsewhere;
   EXPECT_DEATH(write(move), "records_.erase");
@@ -66,14 +67,14 @@ TEST_F(MemoryStoreDeathTest, MovingFromAnotherTasksPlaceIsABug) {
   EXPECT_DEATH(write(move), "from->id");
 }
 
-TEST_F(MemoryStoreDeathTest, RemovingWhatIsNotThereIsABug) {
+TEST_F(MemoryStoreDeathTest, RemovingFromAPlaceWithoutARecordIsABug) {
   write(one_put(kPlace));
   WriteBatch batch;
   batch.erases.push_back(kElsewhere);
   EXPECT_DEATH(write(batch), "records_.erase");
 }
 
-TEST_F(MemoryStoreDeathTest, AddingATaskTwiceIsABug) {
+TEST_F(MemoryStoreDeathTest, AddingAStoredTaskAgainIsABug) {
   write(one_put(kPlace));
   EXPECT_DEATH(write(one_put(kElsewhere)), "places_.emplace");
 }
@@ -84,7 +85,7 @@ TEST_F(MemoryStoreDeathTest, ATaskTwiceInABatchIsABug) {
   EXPECT_DEATH(write(batch), "all_differ\\(std::move\\(tasks");
 }
 
-TEST_F(MemoryStoreDeathTest, APlaceThatIsNotOfItsLaneIsABug) {
+TEST_F(MemoryStoreDeathTest, APlaceWithFieldsThatItsLaneDoesNotHaveIsABug) {
   for (const Place place :
        {Place{Lane::due, 1, 0, kAt, kPlace.id}, Place{Lane::due, 0, 1, kAt, kPlace.id},
         Place{Lane::ready, 0, 1, kAt, kPlace.id}, Place{Lane::dead, 0, 0, kAt, kPlace.id},
@@ -123,13 +124,13 @@ TEST_F(MemoryStoreDeathTest, AQueueNumberForTwoNamesIsABug) {
   EXPECT_DEATH(write(batch), "queue_names_.emplace");
 }
 
-TEST_F(MemoryStoreDeathTest, TheNumberOfARemovedQueueStaysItsOwn) {
+TEST_F(MemoryStoreDeathTest, TheNumberOfARemovedQueueIsNotForAnotherName) {
   write(one_queue("a", 1));
   WriteBatch removal;
   removal.removed_queues.emplace_back("a");
   write(removal);
   EXPECT_DEATH(write(one_queue("b", 1)), "queue_names_.emplace");
-  write(one_queue("a", 2));  // a new queue, by the same name
+  write(one_queue("a", 2));  // a new queue with the same name
 }
 
 TEST_F(MemoryStoreDeathTest, ChangingAQueuesNumberIsABug) {

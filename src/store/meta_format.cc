@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint8_t kQueueVersion = 1;
 
-// Which settings a queue record has. A bit that is not named here must be 0.
+// The flags of a queue record: a switch, and which optional settings the record has. All other bits
+// must be 0.
 constexpr std::uint64_t kPaused = 1u << 0;
 constexpr std::uint64_t kHasMaxAttempts = 1u << 1;
 constexpr std::uint64_t kHasVisibilityTimeout = 1u << 2;
@@ -71,7 +72,9 @@ Result<QueueWebhook> read_webhook(ByteReader& reader) {
   QueueWebhook webhook;
   ASSIGN_OR_RETURN(webhook.url, read_string(reader, kMaxWebhookBytes));
   ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
-  if (count > kMaxWebhookKeys) return damaged_record("a webhook with too many keys");
+  if (count > kMaxWebhookKeys)
+    return damaged_record("its webhook has " + std::to_string(count) + " keys, more than the " +
+                          std::to_string(kMaxWebhookKeys) + " allowed");
   webhook.keys.resize(count);
   for (std::string& key : webhook.keys) {
     ASSIGN_OR_RETURN(key, read_string(reader, kMaxWebhookBytes));
@@ -139,7 +142,7 @@ Result<QueueRecord> read_queue(std::string_view key, std::string_view value) {
   return record;
 }
 
-/// The key in a key_key().
+/// The client's key in a result of key_key().
 std::string name_in(std::string_view key) {
   return std::string(key.substr(std::min<std::size_t>(4, key.size())));
 }

@@ -50,7 +50,7 @@ TEST(MetaFormat, QueueRecordsReadBack) {
   QueueRecord plain;
   plain.queue = "c";
   plain.number = 1;
-  QueueRecord with_lane = plain;  // its webhook has gone
+  QueueRecord with_lane = plain;  // its webhook was removed, but not yet its webhook tasks
   with_lane.in_webhook_lane = 300;
   QueueRecord without_keys = plain;
   without_keys.settings.webhook = QueueWebhook{.url = "http://a"};
@@ -90,8 +90,8 @@ TEST(MetaFormat, QueueRecordIsTheseBytes) {
   const std::string key = queue_key("q");
   EXPECT_EQ(key, "q/q");
   const std::string value = queue_value(key, record);
-  // Version, number, waiting, dead, bytes, in the ready lane, in the webhook lane; flags,
-  // retention, key retention (600 000), max attempts.
+  // Version, number, waiting, dead, bytes, in_ready_lane, in_webhook_lane; then flags, retention,
+  // key retention (600 000), max_attempts.
   EXPECT_EQ(value.substr(0, value.size() - 4),
             std::string("\x01\x02\xAC\x02\0\0\0\0\x02\0\xC0\xCF\x24\x09", 14));
 }
@@ -103,7 +103,7 @@ TEST(MetaFormat, QueueRecordWithAWebhookIsTheseBytes) {
   record.in_webhook_lane = 5;
   record.settings.webhook = QueueWebhook{.url = "http://a", .keys = {"k"}};
   const std::string value = queue_value(queue_key("q"), record);
-  // As above; at its end URL and keys.
+  // The bytes of the previous test, then the URL and the keys.
   EXPECT_EQ(value.substr(0, value.size() - 4),
             std::string("\x01\x02\0\0\0\0\x05\x80\x02\0\xC0\xCF\x24\x08http://a\x01\x01k", 25));
 }
@@ -114,12 +114,12 @@ TEST(MetaFormat, QueueRecordWithPartitionsIsTheseBytes) {
   record.number = 2;
   record.settings.partitions = 200;
   const std::string value = queue_value(queue_key("q"), record);
-  // As above; at its end the number of partitions.
+  // The bytes of the plain record, then the number of partitions.
   EXPECT_EQ(value.substr(0, value.size() - 4),
             std::string("\x01\x02\0\0\0\0\0\x80\x04\0\xC0\xCF\x24\xC8\x01", 15));
 }
 
-TEST(MetaFormat, AFlagOfAQueueThatIsNoneIsRefused) {
+TEST(MetaFormat, AnUnknownFlagInAQueueRecordIsRefused) {
   const auto read_with_flags = [](std::uint64_t flags) {
     const std::string key = queue_key("q");
     std::string bytes("\x01\x02\0\0\0\0\0", 7);
@@ -136,7 +136,7 @@ TEST(MetaFormat, AFlagOfAQueueThatIsNoneIsRefused) {
   }
 }
 
-TEST(MetaFormat, AWebhookHasAsManyKeysAsItMayAndNoMore) {
+TEST(MetaFormat, AWebhookWithMoreThanThreeKeysIsRefused) {
   const std::string key = queue_key("q");
   const auto of_keys = [&](char count) {
     std::string bytes("\x01\x02\0\0\0\0\0\x80\x02\0\0\x01w", 13);
@@ -148,7 +148,7 @@ TEST(MetaFormat, AWebhookHasAsManyKeysAsItMayAndNoMore) {
   EXPECT_FALSE(of_keys(4));
 }
 
-TEST(MetaFormat, QueueRecordThatIsDamagedIsDataLoss) {
+TEST(MetaFormat, ADamagedQueueRecordIsDataLoss) {
   const std::string key = queue_key("a/b");
   const std::string value = queue_value(key, webhook_record());
   for (std::size_t bit = 0; bit < 8 * value.size(); ++bit) {
@@ -162,7 +162,7 @@ TEST(MetaFormat, QueueRecordThatIsDamagedIsDataLoss) {
   EXPECT_FALSE(parse_queue(queue_key("c"), value));
 }
 
-TEST(MetaFormat, UnknownVersionOfAQueueRecordIsSaidClearly) {
+TEST(MetaFormat, AnUnknownVersionOfAQueueRecordIsRefusedWithItsNumber) {
   const std::string key = queue_key("q");
   for (const char version : {'\0', '\2'}) {
     const Result<QueueRecord> record = parse_queue(key, meta_value(key, std::string(9, version)));

@@ -1,5 +1,5 @@
-// The optional fields behind the payload of a task's record: when they are written, and which of
-// them are read.
+// Tests of the optional fields after the payload in the record of a task: when they are written,
+// and which values are read.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -41,7 +41,7 @@ TEST(RecordExtras, ATallyIsReadBack) {
                 .delay = milliseconds{6}};
   EXPECT_EQ(read_back(task), task);
   const RawRecord empty{.flags = kTally, .after = std::string(6, '\0')};
-  EXPECT_FALSE(empty.read()) << "would be written without its flag";
+  EXPECT_FALSE(empty.read()) << "the tally is empty, so the writer would not set the flag";
   const RawRecord cut_off{.flags = kTally, .after = std::string(5, '\1')};
   EXPECT_FALSE(cut_off.read());
   const RawRecord whole{.flags = kTally, .after = std::string(6, '\1')};
@@ -68,14 +68,14 @@ TEST(RecordExtras, AWebhookAndHeadersAreReadBack) {
   task.webhook.clear();
   task.tally.leases = 1;
   EXPECT_EQ(read_back(task), task);
-  // Without them the record is the plain one.
+  // Without these fields, the record is as short as before.
   task.headers.clear();
   EXPECT_EQ(read_back(task), task);
   task.tally = {};
   EXPECT_EQ(encode_record(task), encode_record(plain));
 }
 
-// Holds the format still: if it fails, stored records no longer read.
+// Fixes the format: if this test fails, records that are already stored cannot be read.
 TEST(RecordExtras, EachFieldIsTheseBytesInThisOrder) {
   Task task = example_task();
   task.history = {{.started_at = WallTime{milliseconds{301}},
@@ -103,7 +103,7 @@ TEST(RecordExtras, EachFieldIsTheseBytesInThisOrder) {
       "\xD8\x04"               // ended_at 600
       "\x00\x00"               // worker, error
       "\x02{}"                 // payload
-      "\x01\x02\x03\x04\x05"   // tally: leases, run out, released, burials, redrives
+      "\x01\x02\x03\x04\x05"   // tally: leases, run_outs, releases, burials, redrives
       "\x06"                   // … delay of the last release
       "\x08http://a"           // webhook
       "\x01"                   // headers
@@ -113,7 +113,7 @@ TEST(RecordExtras, EachFieldIsTheseBytesInThisOrder) {
   EXPECT_EQ(encode_record(task), sealed(task.id, fields));
 }
 
-TEST(RecordExtras, AreReadToTheirLimitsAndNotBeyond) {
+TEST(RecordExtras, AreReadUpToTheirLimitsAndRefusedBeyond) {
   const auto read = [](unsigned flags, std::string after) {
     return RawRecord{.flags = flags, .after = std::move(after)}.read().has_value();
   };
@@ -121,9 +121,9 @@ TEST(RecordExtras, AreReadToTheirLimitsAndNotBeyond) {
   EXPECT_TRUE(read(kWebhook, extras_of({std::string(kMaxWebhookBytes, 'w')})));
   EXPECT_TRUE(read(kHeaders, extras_of({"a", "b"}, 1)));
   EXPECT_TRUE(read(kHeaders, extras_of({std::string(64, 'n'), std::string(1'024, 'v')}, 1)));
-  EXPECT_FALSE(read(kWebhook, "")) << "it is missing";
+  EXPECT_FALSE(read(kWebhook, "")) << "the webhook is missing";
   EXPECT_FALSE(read(kWebhook | kHeaders, extras_of({"http://a"}))) << "headers are missing";
-  EXPECT_FALSE(read(0, extras_of({"http://a"}))) << "no flag tells of it";
+  EXPECT_FALSE(read(0, extras_of({"http://a"}))) << "the webhook has no flag";
   EXPECT_FALSE(read(kWebhook, extras_of({""})));
   EXPECT_FALSE(read(kWebhook, extras_of({std::string(kMaxWebhookBytes + 1, 'w')})));
   EXPECT_FALSE(read(kHeaders, extras_of({std::string(65, 'n'), ""}, 1)));
@@ -153,18 +153,19 @@ TEST(RecordExtras, ALateAttemptIsReadBack) {
   EXPECT_EQ(read_back(task), task);
 }
 
-TEST(RecordExtras, LatenessIsOfTheAttemptsThereAre) {
+TEST(RecordExtras, LatenessIsReadOnlyForTheAttemptsInTheHistory) {
   const auto read = [](unsigned flags, const std::string& history, const std::string& after) {
     return RawRecord{.flags = flags, .rest = history, .after = after}.read().has_value();
   };
-  const std::string one("\1\0\0\0\0", 5);  // attempts
+  const std::string one("\1\0\0\0\0", 5);  // a history of one attempt
   EXPECT_TRUE(read(kHistory | kLate, one, unhex("00000001")));
   EXPECT_FALSE(read(kHistory | kLate, one, unhex("00000000")))
-      << "would be written without its flag";
+      << "no attempt is late, so the writer would not set the flag";
   EXPECT_FALSE(read(kHistory | kLate, one, unhex("000001"))) << "a cause is missing";
-  EXPECT_FALSE(read(kHistory | kLate, one, unhex("0000000001"))) << "of two attempts";
-  EXPECT_FALSE(read(kLate, "", "")) << "of none";
-  EXPECT_FALSE(read(kHistory | kLate, one, unhex("000000FFFFFFFFFFFFFFFFFF01"))) << "early";
+  EXPECT_FALSE(read(kHistory | kLate, one, unhex("0000000001"))) << "a part of a second attempt";
+  EXPECT_FALSE(read(kLate, "", "")) << "no attempts";
+  EXPECT_FALSE(read(kHistory | kLate, one, unhex("000000FFFFFFFFFFFFFFFFFF01")))
+      << "negative lateness";
 }
 
 }  // namespace

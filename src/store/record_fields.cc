@@ -56,14 +56,16 @@ Result<Backoff> read_backoff(ByteReader& reader) {
 Result<std::uint32_t> read_u32(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint64_t value, reader.varint());
   if (value > std::numeric_limits<std::uint32_t>::max()) {
-    return damaged_record("a number has over 32 bits");
+    return damaged_record("a number has more than 32 bits");
   }
   return static_cast<std::uint32_t>(value);
 }
 
 Result<std::string> read_string(ByteReader& reader, std::size_t max_size) {
   ASSIGN_OR_RETURN(const std::string_view bytes, reader.string());
-  if (bytes.size() > max_size) return damaged_record("a string is longer than its field may be");
+  if (bytes.size() > max_size)
+    return damaged_record("a string has " + std::to_string(bytes.size()) +
+                          " bytes; its field allows " + std::to_string(max_size));
   return std::string(bytes);
 }
 

@@ -1,6 +1,6 @@
-// The fields that stored records of several kinds have in common, as bytes.
-// docs/internals/storage-format.md defines them. For the formats of this folder and of those below
-// it; nobody else needs to know.
+// The encoding of fields that several kinds of stored records share.
+// docs/internals/storage-format.md defines it. Only the formats of this folder and its subfolders
+// use this header.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@
 
 namespace detent {
 
-/// Data loss, as told by whoever knows which record it is.
+/// A data_loss error. The caller adds which record it is.
 Error damaged_record(std::string what);
 
-/// Durations, and times since 1970, are varints of their two's complement: 6 bytes for the dates of
-/// this century, 10 for what is negative.
+/// Durations and times since 1970 are varints of their two's complement: 6 bytes for dates of this
+/// century, 10 bytes for negative values.
 void write_duration(ByteWriter& writer, std::chrono::milliseconds duration);
 Result<std::chrono::milliseconds> read_duration(ByteReader& reader);
 void write_time(ByteWriter& writer, WallTime time);
@@ -28,16 +28,18 @@ Result<WallTime> read_time(ByteReader& reader);
 void write_backoff(ByteWriter& writer, const Backoff& backoff);
 Result<Backoff> read_backoff(ByteReader& reader);
 
-/// A varint of at most 32 bits.
+/// Reads a varint. Errors: data_loss if the value has more than 32 bits.
 Result<std::uint32_t> read_u32(ByteReader& reader);
-/// Refuses one that is longer than its field may be.
+/// Reads a string. Errors: data_loss if it is longer than `max_size`.
 Result<std::string> read_string(ByteReader& reader, std::size_t max_size);
 
-/// What of a payload and its rules stands in the flags of its record. Other flags have other bits.
+/// The bits for a payload and its rules in the flags of a record. Record formats use other bits for
+/// their other flags.
 inline constexpr unsigned kTaskFlags = 0b1'1101;
 unsigned flags_of(const Payload& payload, const TaskRules& rules) noexcept;
 Payload::Kind payload_kind_of(unsigned flags) noexcept;
-/// The rules that flags tell of; the priority, which every task has, is not among them.
+/// Writes or reads the rules that have a flag. The priority is not one of them, because each task
+/// has a priority.
 void write_optional_rules(ByteWriter& writer, const TaskRules& rules);
 Result<void> read_optional_rules(ByteReader& reader, unsigned flags, TaskRules& rules);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kChecksumBytes = 4;
 
-// The flags, beside kTaskFlags. A bit that is not named here must be 0.
+// The flags in addition to kTaskFlags. All other bits must be 0.
 constexpr unsigned kHasKey = 1u << 1;
 constexpr unsigned kStandingShift = 5;
 constexpr unsigned kStandingBits = 3u << kStandingShift;
@@ -25,17 +25,17 @@ constexpr unsigned kHasHistory = 1u << 7;
 constexpr unsigned kHasTally = 1u << 8;
 constexpr unsigned kHasWebhook = 1u << 9;
 constexpr unsigned kHasHeaders = 1u << 10;
-constexpr unsigned kHasLate = 1u << 11;  // why attempts began late
+constexpr unsigned kHasLate = 1u << 11;  // the history has reasons for late attempts
 constexpr unsigned kKnownFlags = (1u << 12) - 1;
 static_assert((kTaskFlags & (kHasKey | kStandingBits)) == 0 && kTaskFlags < kStandingBits);
 
-// A standing is stored as its place in the enum.
+// A standing is stored as its number in the enum.
 static_assert(static_cast<unsigned>(Standing::live) == 0);
 static_assert(static_cast<unsigned>(Standing::dead) == 1);
 static_assert(static_cast<unsigned>(Standing::completed) == 2);
 static_assert(static_cast<unsigned>(Standing::cancelled) == 3);
 
-/// What a record is sealed to: its id, so that it is refused under any other.
+/// The context of the seal is the id of the task, so the record is refused under any other id.
 std::string seal_context(TaskId id) {
   std::string context;
   ByteWriter(context).u64(id.value);
@@ -66,7 +66,8 @@ Standing standing_of(unsigned flags) {
 Result<std::vector<Attempt>> read_history(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
   if (count < 1 || count > kMaxHistory) {
-    return damaged_record("a history of " + std::to_string(count) + " attempts");
+    return damaged_record("its history has " + std::to_string(count) +
+                          " attempts, allowed are 1 to " + std::to_string(kMaxHistory));
   }
   std::vector<Attempt> history(count);
   for (Attempt& attempt : history) {
@@ -103,7 +104,8 @@ Result<TaskTally> read_tally(ByteReader& reader) {
 Result<TaskHeaders> read_headers(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
   if (count < 1 || count > kMaxHeaders) {
-    return damaged_record(std::to_string(count) + " headers");
+    return damaged_record("it has " + std::to_string(count) + " headers, allowed are 1 to " +
+                          std::to_string(kMaxHeaders));
   }
   TaskHeaders headers(count);
   std::size_t bytes = 0;
@@ -112,7 +114,9 @@ Result<TaskHeaders> read_headers(ByteReader& reader) {
     ASSIGN_OR_RETURN(header.value, read_string(reader, kMaxHeaderValueBytes));
     bytes += header.name.size() + header.value.size();
   }
-  if (bytes > kMaxHeadersBytes) return damaged_record("its headers are too long");
+  if (bytes > kMaxHeadersBytes)
+    return damaged_record("its headers have " + std::to_string(bytes) + " bytes, at most " +
+                          std::to_string(kMaxHeadersBytes) + " are allowed");
   return headers;
 }
 
@@ -120,14 +124,16 @@ Result<void> read_late(ByteReader& reader, Task& task) {
   for (Attempt& attempt : task.history) {
     for (std::chrono::milliseconds& part : attempt.late) {
       ASSIGN_OR_RETURN(part, read_duration(reader));
-      if (part < std::chrono::milliseconds{0}) return damaged_record("an attempt began early");
+      if (part < std::chrono::milliseconds{0})
+        return damaged_record("the lateness of an attempt is negative");
     }
   }
-  if (!has_late(task)) return damaged_record("no attempt of it began late");
+  if (!has_late(task))
+    return damaged_record("its flags say that an attempt began late, but no attempt did");
   return ok();
 }
 
-/// The fields behind the payload, each only with its flag.
+/// Reads the fields after the payload. Each of them has a flag.
 Result<void> read_extras(ByteReader& reader, unsigned flags, Task& task) {
   if (flags & kHasTally) {
     ASSIGN_OR_RETURN(task.tally, read_tally(reader));
@@ -142,7 +148,7 @@ Result<void> read_extras(ByteReader& reader, unsigned flags, Task& task) {
   return (flags & kHasLate) != 0 ? read_late(reader, task) : ok();
 }
 
-/// The fields, in the order in which encode_record writes them.
+/// Reads the fields in the order of encode_record().
 Result<Task> read_fields(TaskId id, std::string_view fields) {
   ByteReader reader(fields);
   TRY(reader.u8());  // the version
@@ -170,7 +176,8 @@ Result<Task> read_fields(TaskId id, std::string_view fields) {
 Result<Task> decode(TaskId id, std::string_view record) {
   ByteReader reader(record);
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
-  // Before the checksum: another version may seal its records in another way.
+  // Check the version before the checksum, because another version may seal its records
+  // differently.
   if (version != kRecordVersion) {
     return damaged_record("its version is " + std::to_string(version) +
                           ", this program reads version " + std::to_string(kRecordVersion));

@@ -1,10 +1,9 @@
-// A task as bytes on disk. docs/internals/storage-format.md defines every byte; change both
-// together, and raise the version when the meaning of a byte changes.
+// A task as bytes on disk. docs/internals/storage-format.md defines each byte. Change the page and
+// this format together. If the meaning of a byte changes, raise the version.
 //
-// A record is sealed with a CRC-32C over its bytes and the id it belongs to. So a record that was
-// damaged, cut off, or put under another task's key is refused when it is read, never taken for
-// something else. (CRC-32C finds every error of up to 5 bits, and every burst of up to 32, in
-// records of this size.)
+// A record is sealed with a CRC-32C over its bytes and its task id. So a reader refuses a record
+// that was damaged, cut off, or stored under the key of another task. For records of this size,
+// CRC-32C finds all errors of up to 5 bits, and all bursts of up to 32 bits.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +17,19 @@ namespace detent {
 
 inline constexpr std::uint8_t kRecordVersion = 1;
 
-/// Requires: the sizes of limits.h are kept; validate() sees to that for all that comes from
-/// outside. About 25 bytes more than queue name and payload; an attempt in the history has about 15
-/// more than worker and error.
+/// Encodes a task. Requires: the task is within the sizes of limits.h. validate() ensures this for
+/// all data from outside. The record is about 25 bytes longer than queue name and payload. An
+/// attempt in the history takes about 15 bytes more than its worker and its error.
 std::string encode_record(const Task& task);
 
-/// Errors: data_loss, saying which task and what is wrong: a version this program does not know, a
-/// checksum that does not match, or fields that are no task.
+/// Decodes the record of a task. Errors: data_loss, with the task and the reason. The reasons are
+/// an unknown version, a wrong checksum, or fields that are not a valid task.
 Result<Task> decode_record(TaskId id, std::string_view record);
 
-/// Appends the CRC-32C of `context` followed by `bytes`: `context` is what the bytes belong to.
+/// Appends the CRC-32C of `context` followed by `bytes`. `context` identifies the owner of the
+/// bytes, for example the id of a task.
 void seal(std::string& bytes, std::string_view context);
-/// What was sealed, without the checksum. Errors: data_loss.
+/// Checks the checksum and returns the bytes before it. Errors: data_loss.
 Result<std::string_view> unseal(std::string_view sealed, std::string_view context);
 
 }  // namespace detent

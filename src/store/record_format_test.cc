@@ -26,7 +26,7 @@ std::string random_bytes(Rng& rng, std::size_t size) {
 }
 
 Task random_task(Rng& rng) {
-  // As many small numbers as large ones, and both ends.
+  // Small and large numbers are equally frequent; both ends of the range occur.
   const auto number = [&rng] { return rng.next() >> rng.below(64); };
   const auto number32 = [&rng] {
     return static_cast<std::uint32_t>(rng.next() >> (32 + rng.below(32)));
@@ -107,7 +107,7 @@ TEST(Record, ReadsBackEveryStanding) {
   }
 }
 
-// These two hold the format still: if one fails, stored records no longer read.
+// These two tests fix the format: if one fails, records that are already stored cannot be read.
 TEST(Record, APlainTaskIsTheseBytes) {
   const std::string fields = unhex("0104AC0205800800090171027B7D");
   EXPECT_EQ(encode_record(example_task()), sealed(example_task().id, fields));
@@ -168,8 +168,9 @@ TEST(Record, EveryTruncationAndEveryAppendedByteIsRefused) {
 
 bool is_late(const Attempt& attempt) { return attempt.late != LatenessParts{}; }
 
-// What is read can be written again: it keeps the limits that encode_record insists on.
-TEST(Record, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt) {
+// encode_record() stops the process if a task exceeds a limit. So the reader must refuse such
+// tasks: each task that it returns can be written again.
+TEST(Record, BytesWithARightChecksumCrashNeitherTheReaderNorTheWriter) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -195,7 +196,7 @@ TEST(Record, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt) {
       ASSERT_EQ(task.error().code, ErrorCode::data_loss);
     }
   }
-  // The seal was right, so the fields were reached.
+  // Each extra field was read at least once, so the seals of the damaged records are right.
   for (const std::size_t count : with_extra) EXPECT_GT(count, 0u);
   EXPECT_LT(readable, 50'000u);
 }
@@ -217,7 +218,7 @@ std::string history_of(std::size_t count, std::size_t worker_size, std::size_t e
   return bytes;
 }
 
-TEST(Record, AFieldAtItsLimitIsReadAndBeyondItRefused) {
+TEST(Record, AFieldIsReadUpToItsLimitAndRefusedBeyond) {
   constexpr unsigned kKey = 1u << 1;
   constexpr unsigned kHistory = 1u << 7;
   const RawRecord kept[] = {{.queue = std::string(kMaxQueueNameBytes, 'q')},
@@ -246,7 +247,7 @@ TEST(Record, AFieldAtItsLimitIsReadAndBeyondItRefused) {
   }
 }
 
-TEST(Record, AFlagThatIsNoneIsRefused) {
+TEST(Record, AnUnknownFlagIsRefused) {
   EXPECT_TRUE(RawRecord{}.read());
   for (unsigned bit = 12; bit < 32; ++bit) {
     const Result<Task> result = RawRecord{.flags = 1u << bit}.read();
@@ -263,7 +264,7 @@ TEST(Record, IsRefusedUnderAnotherId) {
   EXPECT_EQ(result.error().code, ErrorCode::data_loss);
 }
 
-TEST(Record, UnknownVersionIsSaidClearly) {
+TEST(Record, AnUnknownVersionIsRefusedWithItsNumber) {
   std::string record = encode_record(plain_task());
   for (const char version : {'\0', '\2'}) {
     record[0] = version;
@@ -276,8 +277,9 @@ TEST(Record, UnknownVersionIsSaidClearly) {
   }
 }
 
-// Its first byte, which looks like a version, is one of the checksum.
-TEST(Record, NothingButAChecksumThatMatchesIsRefused) {
+// The test uses only records whose first byte looks like a known version. That byte is the first
+// byte of the checksum.
+TEST(Record, ARecordOfOnlyAMatchingChecksumIsRefused) {
   int looked_at = 0;
   for (std::uint64_t n = 1; n < 2'000; ++n) {
     const std::string record = sealed(TaskId{n}, "");
@@ -290,7 +292,7 @@ TEST(Record, NothingButAChecksumThatMatchesIsRefused) {
   EXPECT_GT(looked_at, 0);
 }
 
-TEST(RecordDeathTest, OversizeIsABugOfTheCaller) {
+TEST(RecordDeathTest, EncodingATaskAboveItsLimitsIsABug) {
   Task task = plain_task();
   task.payload.data.assign(kMaxPayloadBytes + 1, 'x');
   EXPECT_DEATH(encode_record(task), "kMaxPayloadBytes");

@@ -1,4 +1,4 @@
-// Tasks and the bytes of their records, for the tests of the format.
+// Tasks and the bytes of their records, for the tests of the record formats.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace detent {
 
-/// Every field differs from its default.
+/// A task whose fields all differ from their defaults.
 inline Task full_task() {
   Task task;
   task.id = TaskId{0x1234567};
@@ -56,7 +56,7 @@ inline std::string unhex(std::string_view digits) {
   return bytes;
 }
 
-/// A small one, of which the tests know the bytes.
+/// A small task. Tests compare its record with fixed bytes.
 inline Task example_task() {
   Task task = plain_task();
   task.payload = {Payload::Kind::json, "{}"};
@@ -66,7 +66,7 @@ inline Task example_task() {
   return task;
 }
 
-/// Seals any bytes as the record of a task.
+/// Seals `bytes` as the record of the task with this id.
 inline std::string sealed(TaskId id, std::string bytes) {
   std::string context;
   ByteWriter(context).u64(id.value);
@@ -74,13 +74,13 @@ inline std::string sealed(TaskId id, std::string bytes) {
   return bytes;
 }
 
-/// Bytes of a record whose parts can be made to break a rule.
+/// The parts of a record, which a test can make invalid one by one.
 struct RawRecord {
   unsigned flags = 0;
   std::string queue = "q";
-  std::string rest;  // what stands between queue and payload
+  std::string rest;  // the bytes between queue and payload
   std::string payload = "{}";
-  std::string after;  // behind the payload
+  std::string after;  // the bytes after the payload
 
   Result<Task> read() const {
     std::string bytes;

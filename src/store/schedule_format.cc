@@ -13,7 +13,7 @@ namespace detent {
 
 namespace {
 
-// The flags, beside kTaskFlags. A bit that is not named here must be 0.
+// The flags in addition to kTaskFlags. All other bits must be 0.
 constexpr unsigned kPaused = 1u << 1;
 constexpr unsigned kHasGap = 1u << 5;
 constexpr unsigned kHasRepeat = 1u << 6;
@@ -25,7 +25,8 @@ constexpr unsigned kHasQueuedAt = 1u << 11;
 constexpr unsigned kKnownFlags = (1u << 12) - 1;
 static_assert((kTaskFlags & (kPaused | kHasGap)) == 0 && kTaskFlags < kHasGap);
 
-// The kinds of rules are stored as their place in the variant, a choice as its place in the enum.
+// A kind of rule is stored as its index in the variant. A choice is stored as its number in the
+// enum.
 using Rule = decltype(RecurringSchedule::rule);
 static_assert(std::is_same_v<std::variant_alternative_t<0, Rule>, CronRule>);
 static_assert(std::is_same_v<std::variant_alternative_t<1, Rule>, IntervalRule>);
@@ -60,7 +61,8 @@ void write_choice(ByteWriter& writer, Choice choice) {
 template <class Choice>
 Result<Choice> read_choice(ByteReader& reader, Choice last) {
   ASSIGN_OR_RETURN(const std::uint8_t value, reader.u8());
-  if (value > static_cast<std::uint8_t>(last)) return damaged_record("a choice that is none");
+  if (value > static_cast<std::uint8_t>(last))
+    return damaged_record("the value " + std::to_string(value) + " of a setting is unknown");
   return static_cast<Choice>(value);
 }
 
@@ -112,10 +114,10 @@ Result<Rule> read_rule(ByteReader& reader) {
     ASSIGN_OR_RETURN(CalendarRule rule, read_calendar(reader));
     return Rule(rule);
   }
-  return damaged_record("a kind of rule that is none");
+  return damaged_record("its rule has the unknown kind " + std::to_string(kind));
 }
 
-// ---- the other parts, in the order in which they lie ----
+// ---- the other parts, in their order in the record ----
 
 void write_task(ByteWriter& writer, const RecurringSchedule& schedule) {
   writer.string(schedule.queue);
@@ -188,7 +190,7 @@ Result<void> read_progress(ByteReader& reader, unsigned flags, ScheduleProgress&
   return ok();
 }
 
-/// The fields, in the order in which encode_schedule writes them.
+/// Reads the fields in the order of encode_schedule().
 Result<ScheduleRecord> read_fields(std::string_view name, std::string_view fields) {
   ByteReader reader(fields);
   TRY(reader.u8());  // the version
@@ -218,7 +220,8 @@ Result<ScheduleRecord> read_fields(std::string_view name, std::string_view field
 Result<ScheduleRecord> decode(std::string_view name, std::string_view bytes) {
   ByteReader reader(bytes);
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
-  // Before the checksum: another version may seal its records in another way.
+  // Check the version before the checksum, because another version may seal its records
+  // differently.
   if (version != kScheduleVersion) {
     return damaged_record("its version is " + std::to_string(version) +
                           ", this program reads version " + std::to_string(kScheduleVersion));

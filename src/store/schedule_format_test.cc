@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr WallTime at(std::int64_t ms) { return WallTime{milliseconds{ms}}; }
 
-/// Every field differs from its default.
+/// A record in which each field differs from its default.
 ScheduleRecord full_record() {
   ScheduleRecord record;
   record.schedule = {.name = "mail/report",
@@ -61,7 +61,7 @@ ScheduleRecord plain_record() {
   return record;
 }
 
-/// One of each kind of rule.
+/// One record for each kind of rule.
 std::array<ScheduleRecord, 3> records_of_each_rule() {
   std::array<ScheduleRecord, 3> records{full_record(), full_record(), plain_record()};
   records[1].schedule.rule = IntervalRule{milliseconds{90'000}, at(1'600'000'000'000)};
@@ -87,7 +87,7 @@ std::string random_bytes(Rng& rng, std::size_t size) {
   return bytes;
 }
 
-/// Records that may be written, with every field at random.
+/// Makes valid records in which all fields are random.
 class RandomRecords {
  public:
   explicit RandomRecords(Rng& rng) : rng_(rng) {}
@@ -106,7 +106,7 @@ class RandomRecords {
 
  private:
   bool coin() { return rng_.below(2) == 0; }
-  /// As many small numbers as large ones, and both ends.
+  /// Small and large numbers are equally frequent; both ends of the range occur.
   std::uint64_t number() { return rng_.next() >> rng_.below(64); }
   std::int64_t below(std::int64_t end) {
     return static_cast<std::int64_t>(number() % static_cast<std::uint64_t>(end));
@@ -228,7 +228,7 @@ TEST(ScheduleFormat, ReadsBackTheLimits) {
   EXPECT_EQ(decoded(record).value(), record);
 }
 
-// These three hold the format still: if one fails, stored schedules no longer read.
+// These three tests fix the format: if one fails, schedules that are already stored cannot be read.
 TEST(ScheduleFormat, AScheduleByCronIsTheseBytes) {
   ScheduleRecord record = plain_record();
   RecurringSchedule& schedule = record.schedule;
@@ -345,7 +345,7 @@ TEST(ScheduleFormat, EveryTruncationAndEveryAppendedByteIsRefused) {
   const std::string& name = full_record().schedule.name;
   const std::string bytes = encode_schedule(full_record());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    // Cut off as it was stored, and sealed anew: neither is a schedule.
+    // A cut record is not a schedule, even if it is sealed again.
     const std::string cut = bytes.substr(0, size);
     for (const std::string& some : {cut, sealed(name, cut)}) {
       if (some == bytes) continue;
@@ -361,8 +361,9 @@ TEST(ScheduleFormat, EveryTruncationAndEveryAppendedByteIsRefused) {
   }
 }
 
-// What is read can be written again.
-TEST(ScheduleFormat, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt) {
+// encode_schedule() stops the process if a schedule is invalid. So the reader must refuse invalid
+// schedules: each schedule that it returns can be written again.
+TEST(ScheduleFormat, BytesWithARightChecksumCrashNeitherTheReaderNorTheWriter) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -384,11 +385,11 @@ TEST(ScheduleFormat, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt)
       ASSERT_EQ(record.error().code, ErrorCode::data_loss);
     }
   }
-  EXPECT_GT(readable, 0);  // the seal was right, so the fields were reached
+  EXPECT_GT(readable, 0);  // some were read, so the seals are right
   EXPECT_LT(readable, kRuns);
 }
 
-/// The record of the calendar's bytes above, one byte changed.
+/// Encodes a calendar schedule, changes one byte, seals the bytes again and decodes them.
 Result<ScheduleRecord> decode_changed(std::size_t position, int byte) {
   ScheduleRecord record = plain_record();
   record.schedule.rule = CalendarRule{.anchor = WallTime{}};
@@ -400,30 +401,33 @@ Result<ScheduleRecord> decode_changed(std::size_t position, int byte) {
   return decode_schedule("s", sealed("s", bytes));
 }
 
-TEST(ScheduleFormat, AChoiceThatIsNoneIsRefused) {
+TEST(ScheduleFormat, AnUnknownChoiceIsRefused) {
   struct Choice {
     std::size_t position;
     int count;
   };
-  // version, flags; kind, anchor, unit, every, month_end; time zone (4), gap, repeat; queue (2),
-  // priority (2), payload (5); jitter, misfire, grace (3), limit, overlap
+  // The positions of the fields: version, flags; kind, anchor, unit, every, month_end; time zone (4
+  // bytes), gap, repeat; queue (2), priority (2), payload (5); jitter, misfire, grace (3), limit,
+  // overlap.
   for (const auto& [position, count] :
        {Choice{4, 4}, Choice{6, 2}, Choice{11, 2}, Choice{12, 3}, Choice{23, 3}, Choice{28, 3}}) {
     for (int value = 0; value < 256; ++value) {
       const Result<ScheduleRecord> result = decode_changed(position, value);
       ASSERT_EQ(result.has_value(), value < count) << "at " << position << ", " << value;
       if (!result) {
-        EXPECT_EQ(result.error().message, "read schedule \"s\": a choice that is none");
+        EXPECT_EQ(result.error().message, "read schedule \"s\": the value " +
+                                              std::to_string(value) + " of a setting is unknown");
       }
     }
   }
   for (int value = 3; value < 256; ++value) EXPECT_FALSE(decode_changed(2, value));
 }
 
-TEST(ScheduleFormat, AFlagThatIsNoneIsRefused) {
+TEST(ScheduleFormat, AnUnknownFlagIsRefused) {
   const auto read_with_flags = [](std::uint64_t flags) {
     std::string bytes = encode_schedule(plain_record());
-    bytes = bytes.substr(2, bytes.size() - 6);  // what follows version and flags
+    bytes =
+        bytes.substr(2, bytes.size() - 6);  // the bytes after version and flags, without the seal
     std::string changed;
     ByteWriter writer(changed);
     writer.u8(1);
@@ -442,13 +446,13 @@ TEST(ScheduleFormat, AFlagThatIsNoneIsRefused) {
   }
 }
 
-TEST(ScheduleFormat, WhatNoScheduleMayBeIsRefused) {
+TEST(ScheduleFormat, AnInvalidScheduleIsRefused) {
   const Result<ScheduleRecord> result = decode_changed(5, 0);  // every 0 years
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::data_loss);
   EXPECT_EQ(result.error().message.find("read schedule \"s\": calendar: "), 0u);
-  EXPECT_FALSE(decode_changed(14, '!'));    // the queue's name
-  EXPECT_FALSE(decode_changed(22 + 5, 0));  // the limit
+  EXPECT_FALSE(decode_changed(14, '!'));    // the name of the queue
+  EXPECT_FALSE(decode_changed(22 + 5, 0));  // misfire_limit
 }
 
 TEST(ScheduleFormat, IsRefusedUnderAnotherName) {
@@ -458,7 +462,7 @@ TEST(ScheduleFormat, IsRefusedUnderAnotherName) {
   EXPECT_EQ(result.error().message, "read schedule \"t\": its checksum does not match");
 }
 
-TEST(ScheduleFormat, UnknownVersionIsSaidClearly) {
+TEST(ScheduleFormat, AnUnknownVersionIsRefusedWithItsNumber) {
   std::string bytes = encode_schedule(plain_record());
   for (const char version : {'\0', '\2'}) {
     bytes[0] = version;
@@ -470,8 +474,9 @@ TEST(ScheduleFormat, UnknownVersionIsSaidClearly) {
   }
 }
 
-// Its first byte, which looks like a version, is one of the checksum.
-TEST(ScheduleFormat, NothingButAChecksumThatMatchesIsRefused) {
+// The test uses only records whose first byte looks like a known version. That byte is the first
+// byte of the checksum.
+TEST(ScheduleFormat, ARecordOfOnlyAMatchingChecksumIsRefused) {
   int looked_at = 0;
   for (int n = 0; n < 2'000; ++n) {
     const std::string name = "s" + std::to_string(n);
@@ -485,7 +490,7 @@ TEST(ScheduleFormat, NothingButAChecksumThatMatchesIsRefused) {
   EXPECT_GT(looked_at, 0);
 }
 
-TEST(ScheduleFormatDeathTest, WhatNoScheduleMayBeIsABugOfTheWriter) {
+TEST(ScheduleFormatDeathTest, EncodingAnInvalidScheduleIsABug) {
   ScheduleRecord record = plain_record();
   record.schedule.name.assign(kMaxScheduleNameBytes + 1, 's');
   EXPECT_DEATH(encode_schedule(record), "validate");

@@ -1,4 +1,5 @@
-// How a page fills up, and how a store that has no better way finds many: one by one.
+// Fills pages, and finds many tasks or keys one by one. A back end overrides find_all() and
+// find_keys() if it has a faster way.
 #include "store/store.h"
 
 #include <set>

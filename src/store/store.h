@@ -1,25 +1,39 @@
-// The durable home of tasks: one interface, several back ends (memory here, rocksdb/ beside).
+// The durable store of tasks: one interface with several back ends. The back end in memory is in
+// this folder; the others are in rocksdb/ and postgres/.
 //
-// A store keeps each task's record at a **place**. Places lie in lanes, each a sorted order: all
-// live tasks of all queues by due time (the due order); of each queue, what became ready beyond the
-// memory budget, most urgent first; its dead tasks; and tasks kept after their end. Pages are read
-// by place, never by offset. Where a task lies is the engine's to decide; reading removes nothing.
+// A store keeps the record of each task at a **place**. Places lie in lanes. A lane is a sorted
+// order of records. The lanes are:
 //
-// Contract, for every back end (tests/contract/store_contract_test.cc runs it over each):
-//  1. write() applies a batch as a whole or not at all. With Durability::synced it, and every batch
-//     before it, survives power loss once write() has returned ok; with buffered it survives a
-//     crash of the process. An empty synced batch makes durable what was buffered.
-//  2. After an error from write() the batch may be there or not, as a whole: the outcome is
-//     unknown. Every later write fails too, until the store is opened again.
-//  3. Reads see every batch that was written before, nothing of one that failed for certain.
-//  4. A record reads back byte for byte, or as ErrorCode::data_loss: never as something else.
-//  5. last_id() is the highest id that a batch ever put, or named as last_id, whatever became of
-//     the task.
-//  6. begin_epoch() gives a number higher than any earlier call ever gave, durably.
-//  7. One process at a time: opening a store that is open elsewhere fails with `unavailable`.
-//  8. identity() is made at random when the store is, the same at each open, and no other store's
-//     but a copy's.
-// Confined to one thread, but for what a back end does on threads of its own.
+//  - the due order: the live tasks of all queues, by due time,
+//  - for each queue, a ready lane: ready tasks that exceed the memory of the engine, most urgent
+//    first,
+//  - for each queue, a dead lane: its dead tasks,
+//  - the ended lane: tasks of all queues that are kept after their end.
+//
+// The store reads pages by place, never by offset. The engine decides where a task lies. Reading
+// removes nothing.
+//
+// Contract for every back end (tests/contract/store_contract_test.cc checks it for each):
+//  1. write() applies a batch completely or not at all. With Durability::synced, the batch and all
+//     earlier batches survive a power loss after write() has returned ok. With
+//     Durability::buffered, the batch survives a crash of the process. An empty synced batch makes
+//     all buffered batches durable.
+//  2. After an error from write(), the outcome is unknown: the store has either the whole batch or
+//     no part of it. All later writes fail until the store is opened again.
+//  3. A read sees all batches that were written before it. It sees no part of a batch that is known
+//     to have failed.
+//  4. A record reads back byte for byte, or the read fails with ErrorCode::data_loss. A read never
+//     returns a changed record.
+//  5. last_id() is the highest id that any batch has put or has named as last_id, even if the task
+//     was removed since.
+//  6. begin_epoch() returns a number that is higher than the results of all earlier calls. The
+//     number is durable.
+//  7. Only one process can have a store open. In other processes, opening it fails with
+//     `unavailable`.
+//  8. A new store gets a random identity(). It stays the same at each open. Only copies of a store
+//     have the same identity.
+//
+// A store is confined to one thread. A back end may do part of its work on threads of its own.
 #pragma once
 
 #include <compare>
@@ -42,15 +56,17 @@
 
 namespace detent {
 
-/// A sorted order of tasks. `due` and `ended` are one for all queues, the others one a queue.
+/// A sorted order of tasks. `due` and `ended` each exist once, for all queues. `ready` and `dead`
+/// exist once for each queue.
 enum class Lane : std::uint8_t { due, ready, dead, ended };
 
-/// The ready lane of a queue's tasks with a webhook of their own: the queue's number and this. They
-/// are for another taker than the rest, and neither may hide the other.
+/// Set this bit in the number of a queue to name the ready lane of its tasks that have a webhook of
+/// their own. Workers do not lease these tasks; the deliverer does. With two lanes, tasks for
+/// workers cannot hide tasks for the deliverer, and vice versa.
 inline constexpr std::uint32_t kWebhookLane = std::uint32_t{1} << 31;
 
-/// Where a record lies. Places of different tasks differ, because ids do. Sorted by lane, then as
-/// the lane is read.
+/// The position of a record. Two tasks never have equal places, because their ids differ. Places
+/// sort by lane, and within a lane in reading order.
 struct Place {
   Lane lane = Lane::due;
   std::uint32_t queue = 0;     // QueueRecord::number; 0 in `due` and `ended`; see kWebhookLane
@@ -60,10 +76,10 @@ struct Place {
 
   friend auto operator<=>(const Place&, const Place&) = default;
 };
-/// After every instant that a task may have.
+/// Later than the due time of any task.
 inline constexpr WallTime kNeverDue = WallTime::max();
 
-/// Before and after every place of a lane.
+/// begin_of() is before all places of a lane, end_of() is after them.
 constexpr Place begin_of(Lane lane, std::uint32_t queue = 0) noexcept {
   return {.lane = lane, .queue = queue, .priority = 0, .at = WallTime{}, .id = {}};
 }
@@ -75,7 +91,7 @@ constexpr Place end_of(Lane lane, std::uint32_t queue = 0) noexcept {
           .at = kNeverDue,
           .id = TaskId{~std::uint64_t{0}}};
 }
-/// The last place in the due order, or among the ended, whose instant is `at`.
+/// The last possible place with the instant `at` in the due order or in the ended lane.
 constexpr Place last_at(Lane lane, WallTime at) noexcept {
   return {.lane = lane, .queue = 0, .priority = 0, .at = at, .id = TaskId{~std::uint64_t{0}}};
 }
@@ -88,36 +104,36 @@ struct StoredTask {
   friend bool operator==(const StoredTask&, const StoredTask&) = default;
 };
 
-/// All that is durable of a queue but its tasks. The counts are written in the batch that changes
-/// them, so they are exact after a crash and cost no scan.
+/// All durable data of a queue, except its tasks. The batch that changes the tasks also writes the
+/// new counts. So the counts are exact after a crash, and recovery need not count the tasks.
 struct QueueRecord {
   std::string queue;
-  std::uint32_t number = 0;   // from 1; its own for ever
+  std::uint32_t number = 0;   // from 1; no other queue ever gets the same number
   std::uint64_t waiting = 0;  // scheduled, ready or leased
   std::uint64_t dead = 0;
-  std::uint64_t bytes = 0;            // of the payloads of those two
-  std::uint64_t in_ready_lane = 0;    // of those that wait
-  std::uint64_t in_webhook_lane = 0;  // likewise, of those with a webhook of their own
+  std::uint64_t bytes = 0;            // of the payloads of the waiting and the dead tasks
+  std::uint64_t in_ready_lane = 0;    // waiting tasks in the ready lane
+  std::uint64_t in_webhook_lane = 0;  // waiting tasks in the ready lane of kWebhookLane
   QueueSettings settings = {};
 
   friend bool operator==(const QueueRecord&, const QueueRecord&) = default;
 };
 
-/// The number that no queue has. The keys under it are the engine's own.
+/// The number that no queue has. The engine's own keys are stored under this number.
 inline constexpr std::uint32_t kNoQueue = 0;
 
-/// For which task a key stands in a queue, and what was asked for when it was made.
+/// A key of a queue: its task, and a hash of the request that created the task.
 struct KeyRecord {
   std::uint32_t queue = 0;  // QueueRecord::number, or kNoQueue
   std::string key;
   TaskId id;
-  std::uint64_t content = 0;           // a hash of the request
-  std::optional<WallTime> expires_at;  // once the task has ended
+  std::uint64_t content = 0;           // hash of the request
+  std::optional<WallTime> expires_at;  // set when the task has ended
 
   friend bool operator==(const KeyRecord&, const KeyRecord&) = default;
 };
 
-/// How many live tasks are due in a bin: as a sum, or as a change.
+/// The number of live tasks that are due in a bin. In a WriteBatch it is the change of that number.
 struct DueCount {
   DueBin bin;
   std::int64_t count = 0;
@@ -125,25 +141,31 @@ struct DueCount {
   friend bool operator==(const DueCount&, const DueCount&) = default;
 };
 
-/// What one write() changes. Requires: a task appears at most once; `from` and `erases` name places
-/// where a record is; a put without `from` is of an id that has no record; no place is before or at
-/// the beginning of its lane; a key appears at most once, a queue too, among those that are removed
-/// and those that are put; the number of a queue put anew is above last_queue_number(). (Back ends
-/// on disk do not look: that would cost a read a task. MemoryStore does.)
+/// The changes of one write(). Requires:
+///  - Each task, and each key, appears at most once.
+///  - Each queue and each schedule appears at most once among the removed, and at most once among
+///    the written.
+///  - `from` and `erases` name places that have a record. A put without `from` has an id that has
+///    no record.
+///  - Each place is between begin_of() and end_of() of its lane.
+///  - A new queue has a number above last_queue_number().
+///
+/// The back ends on disk do not check this, because that would cost one read for each task.
+/// MemoryStore checks it; of a queue's number it checks only that no other queue has ever had it.
 struct WriteBatch {
   struct Put {
-    std::optional<Place> from;  // the place it leaves; none for a new task
+    std::optional<Place> from;  // the present place; empty for a new task
     StoredTask to;
   };
   std::vector<Put> puts;
   std::vector<Place> erases;
-  std::vector<QueueRecord> queues;             // as they are now
-  std::vector<std::string> removed_queues;     // first: one of `queues` may have the same name
-  std::vector<KeyRecord> keys;                 // as they are now
-  std::vector<ScheduleRecord> schedules;       // as they are now
-  std::vector<std::string> removed_schedules;  // names; first, as removed_queues
-  std::vector<DueCount> due_counts;            // changes
-  TaskId last_id;  // the highest id given out so far, if higher than any put
+  std::vector<QueueRecord> queues;          // the new records
+  std::vector<std::string> removed_queues;  // removed first: `queues` may have the same name again
+  std::vector<KeyRecord> keys;              // the new records
+  std::vector<ScheduleRecord> schedules;    // the new records
+  std::vector<std::string> removed_schedules;  // names; removed first, too
+  std::vector<DueCount> due_counts;            // changes of the counts
+  TaskId last_id;                              // the highest id given out so far, if no put has it
 
   bool empty() const noexcept {
     return puts.empty() && erases.empty() && queues.empty() && removed_queues.empty() &&
@@ -153,94 +175,107 @@ struct WriteBatch {
 
 enum class Durability : std::uint8_t { synced, buffered };
 
-/// What a writer does while its batch is on its way to the disk; returns once `written` was rung,
-/// which is a bell of Doorbell::Ringer::work.
+/// Work that a writer does while the store writes its batch. The function must return when
+/// `written` rings. `written` is a bell of Doorbell::Ringer::work.
 using WhileWriting = std::function<void(Doorbell& written)>;
 
-/// Part of a lane, or of all tasks by id. A record that could not be read is left out and its place
-/// told, so that one bad record hides no other.
+/// Part of a lane, or part of all tasks in the order of their ids. If a record cannot be read, the
+/// page has its place in `damaged` instead. So one damaged record does not hide others.
 struct TaskPage {
-  std::vector<StoredTask> tasks;  // in order
-  std::vector<Place> damaged;     // likewise
-  std::optional<Place> read_to;   // the page was full: there may be more, after this place
+  std::vector<StoredTask> tasks;  // in the order of the read
+  std::vector<Place> damaged;     // in the same order
+  std::optional<Place> read_to;   // set if the page is full: continue after this place
 };
-/// Adds what was read at a place, the next in order, to a page of at most `limit`. Requires: the
+/// Adds the result of reading the next place to a page of at most `limit` entries. Requires: the
 /// page is not full.
 void add_to_page(TaskPage& page, std::size_t limit, Place place, Result<Task> task);
 
-/// Part of a queue's keys. One whose record could not be read is told by its name, so that it hides
-/// no other.
+/// Part of the keys of a queue. If a record cannot be read, the page has its key in `damaged`
+/// instead. So one damaged record does not hide others.
 struct KeyPage {
   std::vector<KeyRecord> records;      // in byte order of the keys
-  std::vector<std::string> damaged;    // likewise
-  std::optional<std::string> read_to;  // the page was full: there may be more, after this key
+  std::vector<std::string> damaged;    // in the same order
+  std::optional<std::string> read_to;  // set if the page is full: continue after this key
 };
 
 class Store {
  public:
   virtual ~Store() = default;
 
+  /// Applies a batch. See points 1 and 2 of the contract.
   virtual Result<void> write(const WriteBatch& batch, Durability durability) = 0;
-  /// The same, but a back end that can write on a thread of its own calls `meanwhile` on this one,
-  /// at most once. That may call read_at() for places of tasks that the batch does not name, and
-  /// nothing else of the store. Costs two hand-overs between threads.
+  /// Like write(). A back end that can write on its own thread calls `meanwhile` on the calling
+  /// thread while it writes, at most once. `meanwhile` may call read_at() for places of tasks that
+  /// the batch does not name. It must not call other functions of the store. Costs two hand-overs
+  /// between threads.
   virtual Result<void> write_while(const WriteBatch& batch, Durability durability,
                                    const WhileWriting& /*meanwhile*/) {
     return write(batch, durability);
   }
 
-  /// The records at places after `after`, up to and with `until`, at most `limit` of them, also
-  /// counting damaged ones. Requires: both are of one lane (and queue); limit > 0.
+  /// The records at places after `after` up to and including `until`. At most `limit` records,
+  /// damaged records included. Requires: both places are in the same lane of the same queue; limit
+  /// > 0.
   virtual Result<TaskPage> read(Place after, Place until, std::size_t limit) = 0;
-  /// The records of all lanes with ids above `after`, by id. A task that is there while pages are
-  /// read one after another is met once, wherever it moves.
+  /// The records of all lanes with ids above `after`, in the order of ids. A task may move to other
+  /// places between the reads of two pages. The pages still have it exactly once, as long as it is
+  /// stored.
   virtual Result<TaskPage> read_by_id(TaskId after, std::size_t limit) = 0;
-  /// The records at these places, in the order asked; data_loss for one that is damaged, not_found
-  /// for one that is not there.
+  /// The records at these places, in the order of `places`. An element is data_loss if its record
+  /// is damaged, and not_found if the place has no record.
   virtual Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) = 0;
-  /// The record of this id and its place, or nothing when there is none. Errors: data_loss when it
-  /// is damaged.
+  /// The record of this id with its place. Empty if the id has no record. Errors: data_loss if the
+  /// record is damaged.
   virtual Result<std::optional<StoredTask>> find(TaskId id) = 0;
-  /// The records of those of these tasks that are there, each once, in any order. One that is
-  /// damaged is left out: find() tells of it. Costs less than find() of each.
+  /// The records of these ids, each at most once, in any order. Ids without a record and damaged
+  /// records are left out; find() tells which of the two it is. Costs less than one find() for each
+  /// id.
   virtual Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids);
-  /// Sets damaged records aside: they leave their lanes and are kept, raw, in the quarantine. One
-  /// synced write in the sense of the contract. Passes over places where no record is. Requires:
-  /// each place once.
+  /// Moves damaged records from their lanes to the quarantine, which keeps their raw bytes. This is
+  /// one synced write in the sense of the contract. Places without a record are skipped. Requires:
+  /// `places` has no duplicates.
   virtual Result<void> quarantine(std::span<const Place> places) = 0;
 
-  /// Also one that has expired and was not trimmed yet.
+  /// The record of a key, empty if there is none. An expired key is also found until trim_keys()
+  /// removes it. Errors: data_loss if the record is damaged.
   virtual Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) = 0;
-  /// The same of those of these keys that are there, each once, in any order; one that is damaged
-  /// is left out.
+  /// The records of these keys of a queue, each at most once, in any order. Missing keys and
+  /// damaged records are left out.
   virtual Result<std::vector<KeyRecord>> find_keys(std::uint32_t queue,
                                                    std::span<const std::string> keys);
-  /// A queue's keys after `after`, in byte order, at most `limit` > 0, also counting damaged ones.
+  /// The keys of a queue after `after`, in byte order. At most `limit` keys, damaged ones included.
+  /// Requires: limit > 0.
   virtual Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
                                     std::size_t limit) = 0;
-  /// Removes keys that expired at or before `now`, the oldest first, at most `limit`; answers how
-  /// many. One that was put again with another expiry is not among them. Buffered; a write in the
-  /// sense of the contract.
+  /// Removes at most `limit` keys whose expiry is at or before `now`, in the order of expiry.
+  /// Returns the number of removed keys. If a key was written again with another expiry, only the
+  /// new expiry counts. This is a buffered write in the sense of the contract.
   virtual Result<std::size_t> trim_keys(WallTime now, std::size_t limit) = 0;
-  /// Those of these records, as they were read, that trim_keys() would not treat as they say: it
-  /// would never meet one that expires, or remove one that does not.
+  /// Checks the order of expiry, which trim_keys() follows. `records` are as they were read.
+  /// Returns two kinds of records: those that expire but that trim_keys() would never find, and
+  /// those that do not expire but that trim_keys() would remove.
   virtual Result<std::vector<KeyRecord>> wrong_expiries(std::span<const KeyRecord> records) = 0;
 
-  /// All recurring schedules, by name; data_loss, with its name, for one that is damaged.
+  /// All recurring schedules, sorted by name. An element is data_loss, with the name in the
+  /// message, if its record is damaged.
   virtual Result<std::vector<Result<ScheduleRecord>>> read_schedules() = 0;
-  /// The same. Errors: data_loss when one is damaged.
+  /// Like read_schedules(), but fails with data_loss if one record is damaged.
   Result<std::vector<ScheduleRecord>> schedules();
-  /// By queue name.
+  /// The records of all queues, sorted by name.
   virtual Result<std::vector<QueueRecord>> queues() = 0;
-  /// The sums of all changes, by bin, without those that are 0.
+  /// For each bin the sum of all its changes, sorted by bin. Sums of 0 are left out.
   virtual Result<std::vector<DueCount>> due_counts() = 0;
-  /// How many records the quarantine holds.
+  /// The number of records in the quarantine.
   virtual Result<std::uint64_t> quarantined() = 0;
+  /// See point 5 of the contract.
   virtual TaskId last_id() const noexcept = 0;
-  /// The highest QueueRecord::number a batch ever named, whatever became of the queue.
+  /// The highest QueueRecord::number that any batch has named, even if the queue was removed since.
+  /// It is 0 if no batch has named one.
   virtual std::uint32_t last_queue_number() const noexcept = 0;
+  /// See point 6 of the contract.
   virtual Result<std::uint64_t> begin_epoch() = 0;
-  /// Letters, digits and hyphens; no secret. For who keeps something for this store elsewhere.
+  /// See point 8 of the contract. The text has letters, digits and hyphens, and is not secret. An
+  /// external scheduler stores it together with the tasks of this store.
   virtual Result<std::string> identity() = 0;
 };
 

@@ -41,10 +41,10 @@ std::string describe(DueBin bin) {
          format_rfc3339(begin_of(bin));
 }
 
-/// A queue as stored, and what its records add up to.
+/// A queue as stored, and the sums over its records.
 struct CheckedQueue {
   QueueRecord record;
-  QueueRecord sums;  // the counts only
+  QueueRecord sums;  // only the counts are used
 };
 
 class StoreCheck {
@@ -65,7 +65,7 @@ class StoreCheck {
     TRY(read_lane(Lane::due, 0));
     TRY(read_lane(Lane::ended, 0));
     TRY(keys_.read_keys(kNoQueue));
-    // Also the numbers that no queue has any more: no task may lie there.
+    // Includes the numbers of removed queues: their lanes must have no task.
     for (std::uint32_t left = store_.last_queue_number(); left > 0; --left) {
       TRY(read_lane(Lane::ready, left));
       TRY(read_lane(Lane::ready, left | kWebhookLane));
@@ -82,11 +82,11 @@ class StoreCheck {
     return ok();
   }
 
-  /// What one way through the records met in a lane.
+  /// The number of records in a lane, as one of the two ways of reading found it.
   struct LaneCount {
     std::uint64_t sound = 0;
     std::uint64_t damaged = 0;
-    bool is_whole = true;
+    bool is_whole = true;  // false if the lane was read only up to a damaged part
   };
   using LaneCounts = std::array<LaneCount, 4>;
 
@@ -98,7 +98,7 @@ class StoreCheck {
     std::map<std::uint32_t, std::string> names;
     for (const QueueRecord& record : *records) {
       if (record.number == 0 || record.number > store_.last_queue_number()) {
-        findings_.add("queue " + record.queue + ": number " + std::to_string(record.number) +
+        findings_.add("queue " + record.queue + ": its number " + std::to_string(record.number) +
                       " was never given out");
       }
       const auto [other, is_new] = names.emplace(record.number, record.queue);
@@ -106,7 +106,7 @@ class StoreCheck {
         findings_.add("queue " + record.queue + ": has the number of queue " + other->second);
       }
       if (!queues_.emplace(record.queue, CheckedQueue{record, {}}).second) {
-        findings_.add("queue " + record.queue + ": is there twice");
+        findings_.add("queue " + record.queue + ": has two records");
       }
     }
     keys_.set_queues(std::move(names));
@@ -174,7 +174,7 @@ class StoreCheck {
     return ok();
   }
 
-  /// What is found by id lies where its place says.
+  /// Checks that the records that were read by id are at their places.
   Result<void> check_places(std::span<const StoredTask> tasks) {
     std::vector<Place> places;
     places.reserve(tasks.size());
@@ -186,9 +186,10 @@ class StoreCheck {
       const Result<Task>& record = (*records)[i];
       if (!record) {
         findings_.add(describe(places[i]) +
-                      ": not to be read by its place: " + record.error().message);
+                      ": cannot be read by its place: " + record.error().message);
       } else if (*record != tasks[i].task) {
-        findings_.add(describe(places[i]) + ": another record by its place than by its id");
+        findings_.add(describe(places[i]) +
+                      ": its record read by place differs from its record read by id");
       }
     }
     return ok();
@@ -197,7 +198,7 @@ class StoreCheck {
   Result<void> check_task(const StoredTask& stored) {
     const auto& [place, task] = stored;
     ++count_of(by_id_, place.lane).sound;
-    if (task.id != place.id) findings_.add(describe(place) + ": the record is another task's");
+    if (task.id != place.id) findings_.add(describe(place) + ": the record is of another task");
     if (place.id > store_.last_id())
       findings_.add(describe(place) + ": this id was never given out");
     check_lane(stored);
@@ -206,18 +207,19 @@ class StoreCheck {
     if (!has_queues_) return ok();
     const auto queue = queues_.find(task.queue);
     if (queue == queues_.end()) {
-      findings_.add(describe(place) + ": there is no queue " + task.queue);
+      findings_.add(describe(place) + ": its queue " + task.queue + " does not exist");
       return ok();
     }
     if (place.queue != 0 && (place.queue & ~kWebhookLane) != queue->second.record.number) {
-      findings_.add(describe(place) + ": lies with another queue than its own, " + task.queue);
+      findings_.add(describe(place) + ": is in the lane of another queue; its own queue is " +
+                    task.queue);
     }
     add_to_sums(stored, queue->second.sums);
     if (task.key.empty()) return ok();
     return keys_.check_key_of(task, queue->second.record.number, describe(place));
   }
 
-  /// Lane and place are what the engine gives to such a task.
+  /// Checks that the lane and the place fit the task.
   void check_lane(const StoredTask& stored) {
     const auto& [place, task] = stored;
     const bool has_webhook = !task.webhook.empty();
@@ -238,7 +240,7 @@ class StoreCheck {
         is_right = task.standing == Standing::completed || task.standing == Standing::cancelled;
         break;
     }
-    if (!is_right) findings_.add(describe(place) + ": the record says that it belongs elsewhere");
+    if (!is_right) findings_.add(describe(place) + ": its record does not fit this lane or place");
   }
 
   static void add_to_sums(const StoredTask& stored, QueueRecord& sums) {
@@ -292,15 +294,15 @@ class StoreCheck {
     }
   }
 
-  /// What lies at a place is found by its id, there.
+  /// Checks that find() returns the record with this place.
   Result<void> check_found(const StoredTask& stored) {
     const Result<std::optional<StoredTask>> found = store_.find(stored.place.id);
     if (found && *found && (*found)->place == stored.place) return ok();
-    const std::string what = describe(stored.place) + ": not to be found by its id";
+    const std::string what = describe(stored.place) + ": cannot be found by its id";
     ASSIGN_OR_RETURN(const bool is_read, findings_.expect_read(found, what));
     if (is_read && !*found) findings_.add(what);
     if (is_read && *found) {
-      findings_.add(describe(stored.place) + ": its id leads elsewhere, to " +
+      findings_.add(describe(stored.place) + ": its id leads to another place, " +
                     describe((*found)->place));
     }
     return ok();
@@ -308,10 +310,11 @@ class StoreCheck {
 
   // ---- the sums ----
 
-  void compare(const std::string& what, std::uint64_t told, std::uint64_t counted) {
-    if (told == counted) return;
-    findings_.add(what + ": " + std::to_string(told) + " are said to be there, " +
-                  std::to_string(counted) + " are");
+  /// `expected` is the stored count, `found` is the sum over the records that could be read.
+  void compare(const std::string& what, std::uint64_t expected, std::uint64_t found) {
+    if (expected == found) return;
+    findings_.add(what + ": expected " + std::to_string(expected) + ", found " +
+                  std::to_string(found));
   }
 
   void compare_lanes() {
@@ -320,8 +323,9 @@ class StoreCheck {
       const LaneCount& by_place = count_of(by_place_, lane);
       const std::string name = "the " + std::string(name_of(lane)) + " lane";
       if (!by_place.is_whole) continue;
-      compare("records of " + name + " by id", by_id.sound, by_place.sound);
-      compare("damaged records of " + name + " by id", by_id.damaged, by_place.damaged);
+      compare("records of " + name + ", by id and by place", by_id.sound, by_place.sound);
+      compare("damaged records of " + name + ", by id and by place", by_id.damaged,
+              by_place.damaged);
     }
   }
 
@@ -329,7 +333,7 @@ class StoreCheck {
     for (const auto& [name, queue] : queues_) {
       const auto& [record, sums] = queue;
       const std::string of_queue = "queue " + name + ": ";
-      compare(of_queue + "tasks that wait", record.waiting, sums.waiting);
+      compare(of_queue + "waiting tasks", record.waiting, sums.waiting);
       compare(of_queue + "dead tasks", record.dead, sums.dead);
       compare(of_queue + "bytes of payload", record.bytes, sums.bytes);
       compare(of_queue + "tasks in the ready lane", record.in_ready_lane, sums.in_ready_lane);
@@ -346,7 +350,7 @@ class StoreCheck {
     for (const auto& [bin, count] : *counts) {
       const std::string what = "tasks due in " + describe(bin);
       if (count < 0) {
-        findings_.add(what + ": a count below zero");
+        findings_.add(what + ": the stored count is negative: " + std::to_string(count));
       } else {
         compare(what, static_cast<std::uint64_t>(count), due_sums_[bin]);
       }
@@ -363,9 +367,10 @@ class StoreCheck {
   Store& store_;
   StoreFindings findings_;
   KeyCheck keys_{store_, findings_};
-  bool has_queues_ = false;  // else nothing is said of what belongs to them
+  bool has_queues_ = false;  // if false, the checks that need the queues are skipped
   std::map<std::string, CheckedQueue> queues_;
-  // Those after it, if it is not the last, are checked where they are met by place.
+  // If the records cannot be read by id to the end: the last id that was read. check_task() then
+  // runs for higher ids when they are read by place.
   TaskId read_by_id_to_{std::numeric_limits<std::uint64_t>::max()};
   std::map<DueBin, std::uint64_t> due_sums_;
   LaneCounts by_id_{};

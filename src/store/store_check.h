@@ -1,15 +1,21 @@
-// Whether a store is sound: every record, and everything that is told about records elsewhere.
+// Checks whether a store is sound: each record, and all data elsewhere in the store that depends on
+// the records.
 //
-// Goes through all records twice, by id and by place, and compares what it meets: each record is
-// where its place says, under its id, of a queue that there is and in a lane that its standing
-// allows; its key stands for it; and the sums over all of them are what the queues and the due
-// counts say. Goes through all keys (key_check.h). Recurring schedules can be read, and are what a
-// schedule may be. Over the Store interface, so for every back end. Memory: a page of records, and
-// a few counters for each queue and each due bin.
+// The check reads all records twice, by id and by place, and compares the results:
 //
-// What is damaged is a finding, and hides nothing else. Where that is a page, it is read up to the
-// damage, because nobody knows where to go on behind it. So the other way through the records has
-// to do: records that were not read by id are checked where they are met by place, all of them.
+//  - Each record is at its place, under its id. Its queue exists, and its standing fits its lane.
+//  - The key of a record stands for its task.
+//  - The counts of the queues and of the due bins are the sums over the records.
+//  - All keys are sound (key_check.h).
+//  - All recurring schedules can be read and are valid.
+//
+// The check uses the Store interface, so it works for each back end. It needs memory for a page of
+// records, and a few counters for each queue and each due bin.
+//
+// Damage is a finding, and does not hide other findings. If a page as a whole cannot be read, the
+// check reads that lane only up to the damage, because the store cannot tell where the next record
+// begins. The other way of reading then covers the rest: all records that were not read by id get
+// their full check where they are read by place.
 #pragma once
 
 #include <array>
@@ -26,31 +32,32 @@
 namespace detent {
 
 struct StoreReport {
-  std::uint32_t shards = 1;                // that it is about
-  std::array<std::uint64_t, 4> records{};  // sound ones, by lane
+  std::uint32_t shards = 1;                // number of checked shards
+  std::array<std::uint64_t, 4> records{};  // sound records, by lane
   std::uint64_t queues = 0;
   std::uint64_t schedules = 0;
   std::uint64_t due_bins = 0;
-  std::uint64_t quarantined = 0;  // set aside earlier, so no finding of its own
+  std::uint64_t quarantined = 0;  // records that were moved there earlier; not a finding
   std::uint64_t finding_count = 0;
-  std::vector<std::string> findings;  // the first kMaxFindings, each one line
-  std::vector<std::string> notes;     // worth knowing, and no damage; each one line
-  std::optional<Error> ended_by;      // the store's, before all was read
+  std::vector<std::string> findings;  // the first kMaxFindings; each is one line
+  std::vector<std::string> notes;     // information, not damage; each is one line
+  std::optional<Error> ended_by;      // an error of the store that ended the check early
 
   static constexpr std::size_t kMaxFindings = 100;
   bool is_sound() const noexcept { return finding_count == 0 && !ended_by; }
   friend bool operator==(const StoreReport&, const StoreReport&) = default;
 };
 
-/// For people: what there is, then a finding a line.
+/// The report as text for people: the counts, then one line for each finding.
 std::string to_string(const StoreReport& report);
 
-/// Adds what was found in a shard of a cluster. A queue with partitions counts once for each shard
-/// that has one of them.
+/// Adds the report of one shard of a cluster to `sum`. A queue with partitions counts once for each
+/// shard that has one of its partitions.
 void add_shard(StoreReport& sum, const StoreReport& report, std::uint32_t shard);
 
-/// Checks a store that nobody writes to meanwhile. Changes nothing. `at` is told now and then how
-/// many records have been read: of tasks, each twice, and of keys.
+/// Checks a store and changes nothing. Requires: no one writes to the store during the check. The
+/// check calls `at` regularly with the number of records read so far. Each task counts twice, each
+/// key once.
 StoreReport check_store(Store& store, const std::function<void(std::uint64_t)>& at);
 
 }  // namespace detent

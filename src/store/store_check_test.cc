@@ -1,4 +1,4 @@
-// A sound store, and each kind of damage planted in one.
+// Checks a sound store, and stores with each kind of planted damage.
 #include "store/store_check.h"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ Place place_of(const Task& task, Lane lane, std::uint32_t queue = 0) {
           .id = task.id};
 }
 
-/// Another store that answers otherwise where a test says so: damage that a back end's own checks
-/// would not let a test plant.
+/// Changes the results of another store as a test says. It simulates damage that the checks of a
+/// back end would not let a test plant.
 class LyingStore final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -93,7 +93,7 @@ class LyingStore final : public ForwardingStore {
   }
   TaskId last_id() const noexcept override { return low_last_id ? TaskId{256} : store_.last_id(); }
 
-  /// As where a block of a file is damaged: a page that reaches it fails as a whole.
+  /// The error of a damaged block of a file: a page that reaches the block fails as a whole.
   static Error lost() { return {ErrorCode::data_loss, "a bad block", ""}; }
 
   std::size_t page_size = 1'000;
@@ -130,7 +130,7 @@ class StoreCheckTest : public testing::Test {
     batch_.schedules = {schedule_, other_schedule_};
     write();
   }
-  /// With its due count; the counts of its queue are the test's.
+  /// Also counts the task in its due bin. The test sets the counts of the queue itself.
   void put(const Task& task, Lane lane, std::uint32_t queue = 0) {
     batch_.puts.push_back({.from = std::nullopt, .to = {place_of(task, lane, queue), task}});
     if (task.standing != Standing::live) return;
@@ -144,7 +144,7 @@ class StoreCheckTest : public testing::Test {
   StoreReport report() {
     return check_store(lying_, [this](std::uint64_t read) { read_ = read; });
   }
-  /// Each of the findings has these words, and there are no others.
+  /// Expects one finding with each of these texts, and no other findings.
   void expect_findings(const std::vector<std::string>& words) {
     const StoreReport found = report();
     EXPECT_EQ(found.finding_count, words.size()) << to_string(found);
@@ -152,7 +152,7 @@ class StoreCheckTest : public testing::Test {
       EXPECT_TRUE(std::any_of(
           found.findings.begin(), found.findings.end(),
           [&](const std::string& finding) { return finding.find(some) != std::string::npos; }))
-          << some << " is not in\n"
+          << some << " is missing in\n"
           << to_string(found);
     }
   }
@@ -199,42 +199,42 @@ TEST_F(StoreCheckTest, ADamagedRecordIsFoundInEveryLane) {
   expect_findings({"task 1024 in the ended lane"});
   disk_.flip_bit(place_of(dead_, Lane::dead, 2), 80);
   expect_findings({"task 1024", "task 768 in the dead lane of queue number 2", "b: dead tasks: 1",
-                   "b: bytes of payload: 10 are said to be there, 5 are"});
+                   "b: bytes of payload: expected 10, found 5"});
 }
 
 TEST_F(StoreCheckTest, WrongCountsOfAQueueAreFound) {
   set_queue({.queue = "a", .number = 1, .waiting = 3, .dead = 1, .bytes = 9});
-  expect_findings({"queue a: tasks that wait: 3 are said to be there, 2 are", "a: dead tasks",
-                   "a: bytes of payload", "a: tasks in the ready lane: 0"});
+  expect_findings({"queue a: waiting tasks: expected 3, found 2", "a: dead tasks",
+                   "a: bytes of payload", "a: tasks in the ready lane: expected 0"});
 }
 
 TEST_F(StoreCheckTest, WrongDueCountsAreFound) {
   const DueBin bin = due_bin_of(due_.due_at, due_.created_at);
   batch_.due_counts = {{bin, +1}};
   write();
-  expect_findings({"tasks due in the minute from 2019-12-20T04:16:00.000Z: 2 are said"});
+  expect_findings({"tasks due in the minute from 2019-12-20T04:16:00.000Z: expected 2"});
   batch_.due_counts = {{bin, -2}};
   write();
-  expect_findings({"0 are said to be there, 1 are"});
+  expect_findings({"expected 0, found 1"});
   batch_.due_counts = {{bin, -1}, {{DueBin::Width::day, 20'000}, 1}};
   write();
-  expect_findings({"below zero", "the day from 2024-10-04"});
+  expect_findings({"the stored count is negative: -1", "the day from 2024-10-04"});
 }
 
-TEST_F(StoreCheckTest, ATaskOfAQueueThatIsNotThereIsFound) {
+TEST_F(StoreCheckTest, ATaskOfAMissingQueueIsFound) {
   put(task_of(1'536, "nowhere"), Lane::due);
   write();
-  expect_findings({"there is no queue nowhere"});
+  expect_findings({"its queue nowhere does not exist"});
 }
 
 TEST_F(StoreCheckTest, ATaskInAnotherQueuesLaneIsFound) {
   put(task_of(1'536, "a"), Lane::ready, 2);
   write();
   set_queue({.queue = "a", .number = 1, .waiting = 3, .bytes = 15, .in_ready_lane = 2});
-  expect_findings({"lies with another queue than its own, a"});
+  expect_findings({"is in the lane of another queue; its own queue is a"});
 }
 
-TEST_F(StoreCheckTest, TasksWithAWebhookLieInALaneOfTheirOwn) {
+TEST_F(StoreCheckTest, TasksWithTheirOwnWebhookAreInTheirOwnReadyLane) {
   Task own = task_of(1'536, "a");
   own.webhook = "http://a";
   put(own, Lane::ready, 1 | kWebhookLane);
@@ -254,10 +254,10 @@ TEST_F(StoreCheckTest, TasksWithAWebhookLieInALaneOfTheirOwn) {
   set_queue({.queue = "a", .number = 1, .waiting = 5, .bytes = 25, .in_ready_lane = 2});
   expect_findings({"task 1792 in the ready lane of queue number 1",
                    "task 2048 in the ready webhook lane of queue number 1",
-                   "a: tasks in the webhook lane: 0 are said to be there, 2 are"});
+                   "a: tasks in the webhook lane: expected 0, found 2"});
 }
 
-TEST_F(StoreCheckTest, ATaskInALaneThatItDoesNotBelongInIsFound) {
+TEST_F(StoreCheckTest, ATaskInAWrongLaneOrPlaceIsFound) {
   put(task_of(1'536, "a", Standing::completed), Lane::due);
   put(task_of(1'792, "a", Standing::cancelled), Lane::dead, 1);
   put(task_of(2'048, "a"), Lane::due);
@@ -271,55 +271,58 @@ TEST_F(StoreCheckTest, ATaskInALaneThatItDoesNotBelongInIsFound) {
       {"task 1536 in the due", "task 1792 in the dead", "task 2048", "task 2304", "task 2560"});
 }
 
-TEST_F(StoreCheckTest, ATaskInTheLaneOfANumberThatNoQueueHasIsFound) {
+TEST_F(StoreCheckTest, ATaskInTheLaneOfARemovedQueueIsFound) {
   set_queue({.queue = "c", .number = 3});
   batch_.removed_queues.emplace_back("c");
   write();
   put(task_of(1'536, "c", Standing::dead), Lane::dead, 3);
   write();
-  expect_findings({"there is no queue c"});
+  expect_findings({"its queue c does not exist"});
 }
 
-TEST_F(StoreCheckTest, AKeyThatDoesNotStandForItsTaskIsFound) {
+TEST_F(StoreCheckTest, AKeyThatStandsForAnotherTaskIsFound) {
   batch_.keys.push_back({.queue = 2, .key = "k", .id = due_.id});
   write();
-  expect_findings({"task 1280 in the due lane at 2019-12-20T21:20:00.000Z: its key does not",
-                   "key \"k\" of queue b: stands for task 256, which has another"});
+  expect_findings(
+      {"task 1280 in the due lane at 2019-12-20T21:20:00.000Z: its key stands for another task",
+       "key \"k\" of queue b: stands for task 256, which has another key or queue"});
   batch_.keys.push_back({.queue = 2, .key = "k", .id = keyed_.id, .expires_at = kAt});
   write();
   expect_findings({"its key expires"});
   ASSERT_EQ(store_->trim_keys(kAt, 1).value(), 1U);
-  expect_findings({"its key does not stand for it"});
+  expect_findings({"its key stands for another task or does not exist"});
 }
 
-TEST_F(StoreCheckTest, AKeyThatStandsForNoTaskThatHasItIsFound) {
+TEST_F(StoreCheckTest, AKeyWhoseTaskHasAnotherKeyOrIsGoneIsFound) {
   const auto expect_of = [this](KeyRecord record, const std::vector<std::string>& words) {
     batch_.keys = {record};
     write();
     expect_findings(words);
-    record.expires_at = kAt;  // whatever it stands for: it has ended, and may be gone
+    record.expires_at = kAt;  // the task of a key that expires has ended and may be gone
     batch_.keys = {record};
     write();
     expect_findings({});
   };
   expect_of({.queue = 1, .key = "x", .id = due_.id},
-            {"key \"x\" of queue a: stands for task 256, which has another"});
+            {"key \"x\" of queue a: stands for task 256, which has another key or queue"});
   expect_of({.queue = 1, .key = "k", .id = keyed_.id},
-            {"key \"k\" of queue a: stands for task 1280, which has another"});
-  expect_of({.queue = 1, .key = "e", .id = ended_.id},
-            {"key \"e\" of queue a: stands for task 1024, which has ended, and does not expire"});
+            {"key \"k\" of queue a: stands for task 1280, which has another key or queue"});
+  expect_of(
+      {.queue = 1, .key = "e", .id = ended_.id},
+      {"key \"e\" of queue a: stands for task 1024, which has ended, but the key does not expire"});
   expect_of({.queue = 1, .key = "g", .id = TaskId{9'984}},
-            {"key \"g\" of queue a: stands for task 9984, which is gone, and does not expire"});
+            {"key \"g\" of queue a: stands for task 9984, which does not exist, but the key does "
+             "not expire"});
 }
 
-// What is told of the task is enough.
-TEST_F(StoreCheckTest, TheKeyOfATaskThatCannotBeReadIsNoFindingOfItsOwn) {
+// The finding about the task itself is enough.
+TEST_F(StoreCheckTest, TheKeyOfADamagedTaskIsNotAFurtherFinding) {
   disk_.flip_bit(place_of(keyed_, Lane::due), 80);
-  expect_findings({"task 1280 in the due lane", "b: tasks that wait", "b: bytes of payload",
+  expect_findings({"task 1280 in the due lane", "b: waiting tasks", "b: bytes of payload",
                    "tasks due in the minute"});
 }
 
-TEST_F(StoreCheckTest, AKeyOfAQueueThatIsNotThereIsFoundUnlessItExpires) {
+TEST_F(StoreCheckTest, AKeyOfAMissingQueueIsFoundUnlessItExpires) {
   set_queue({.queue = "c", .number = 3});
   batch_.removed_queues.emplace_back("c");
   batch_.keys.push_back({.queue = 3, .key = "x", .id = due_.id, .expires_at = kAt});
@@ -327,7 +330,8 @@ TEST_F(StoreCheckTest, AKeyOfAQueueThatIsNotThereIsFoundUnlessItExpires) {
   expect_findings({});
   batch_.keys.push_back({.queue = 3, .key = "x", .id = due_.id});
   write();
-  expect_findings({"key \"x\" of queue number 3: there is no such queue, and it does not expire"});
+  expect_findings(
+      {"key \"x\" of queue number 3: its queue does not exist, but the key does not expire"});
 }
 
 TEST_F(StoreCheckTest, ADamagedKeyIsFoundOnce) {
@@ -339,12 +343,12 @@ TEST_F(StoreCheckTest, ADamagedKeyIsFoundOnce) {
   write();
   disk_.flip_key_bit(2, "256", 20);
   disk_.flip_key_bit(0, "256", 20);
-  expect_findings({"its key is damaged", "key \"256\" of queue b: the record is damaged",
-                   "key \"256\" of no queue: the record is damaged"});
+  expect_findings({"its key is damaged", "key \"256\" of queue b: its record is damaged",
+                   "key \"256\" of no queue: its record is damaged"});
 }
 
-// Marks of tasks that another system may have, and leases that a stop has kept.
-TEST_F(StoreCheckTest, KeysOfNoQueueAreWhatTheirNamesSay) {
+// The keys of no queue: marks of far tasks, leases that a stop has kept, and lasting keys.
+TEST_F(StoreCheckTest, KeysOfNoQueueAreCheckedByTheirNames) {
   batch_.keys = {{.key = "256", .id = TaskId{256}},
                  {.key = "9984", .id = TaskId{9'984}},
                  {.key = "512", .id = TaskId{512}, .expires_at = kAt},
@@ -356,35 +360,36 @@ TEST_F(StoreCheckTest, KeysOfNoQueueAreWhatTheirNamesSay) {
   batch_.keys = {{.key = "256", .id = TaskId{512}}, {.key = "lease 2 1-17 0 w", .id = due_.id}};
   write();
   expect_findings({"key \"256\" of no queue: stands for task 512",
-                   "key \"lease 2 1-17 0 w\" of no queue: does not expire"});
+                   "key \"lease 2 1-17 0 w\" of no queue: does not expire, but should"});
 }
 
-TEST_F(StoreCheckTest, AKeyThatWouldNotBeTrimmedIsFound) {
+TEST_F(StoreCheckTest, AKeyMissingFromTheOrderOfExpiryIsFound) {
   batch_.keys = {{.queue = 2, .key = "e", .id = ended_.id, .expires_at = kAt},
                  {.key = "512", .id = TaskId{512}, .expires_at = kAt}};
   write();
   expect_findings({});
   disk_.drop_expiry(2, "e");
   disk_.drop_expiry(0, "512");
-  expect_findings({"key \"e\" of queue b: is not where it should be in the order of expiry",
-                   "key \"512\" of no queue: is not where"});
+  expect_findings({"key \"e\" of queue b: is missing from its place in the order of expiry",
+                   "key \"512\" of no queue: is missing from its place"});
 }
 
 TEST_F(StoreCheckTest, IndexesThatDisagreeAreFound) {
   lying_.unlisted = ended_.id;
-  expect_findings({"records of the ended lane by id: 1 are said to be there, 0 are"});
+  expect_findings({"records of the ended lane, by id and by place: expected 1, found 0"});
   lying_.unlisted = {};
   lying_.unfound = ready_.id;
   expect_findings({"task 512 in the ready lane of queue number 1"});
   lying_.unfound = {};
   lying_.misplaced = dead_.id;
-  expect_findings({"its id leads elsewhere"});
+  expect_findings({"its id leads to another place"});
   lying_.misplaced = {};
   lying_.changed_by_id = due_.id;
-  expect_findings({"task 256 in the due lane at 2019-12-20T04:16:00.000Z: another record"});
+  expect_findings(
+      {"task 256 in the due lane at 2019-12-20T04:16:00.000Z: its record read by place differs"});
   lying_.changed_by_id = {};
   lying_.renamed = ended_.id;
-  expect_findings({"another record by its place", "the record is another task's"});
+  expect_findings({"its record read by place differs", "the record is of another task"});
 }
 
 TEST_F(StoreCheckTest, NumbersThatWereNotGivenOutAreFound) {
@@ -404,7 +409,7 @@ TEST_F(StoreCheckTest, ADamagedScheduleIsFound) {
   expect_findings({"schedule \"report\"", "schedule \"sweep\""});
 }
 
-TEST_F(StoreCheckTest, SchedulesThatAreNoneOrOutOfOrderAreFound) {
+TEST_F(StoreCheckTest, InvalidAndMisplacedSchedulesAreFound) {
   ScheduleRecord none = other_schedule_;
   none.schedule.queue = "no queue";
   lying_.told_schedules = {schedule_, none};
@@ -413,14 +418,14 @@ TEST_F(StoreCheckTest, SchedulesThatAreNoneOrOutOfOrderAreFound) {
   expect_findings({"schedule report: is out of order", "schedule report: is out of order"});
 }
 
-TEST_F(StoreCheckTest, TheQuarantineIsToldAndIsNoFinding) {
+TEST_F(StoreCheckTest, TheQuarantineIsReportedButIsNotAFinding) {
   ASSERT_TRUE(store_->quarantine(std::array{place_of(ended_, Lane::ended)}));
   const StoreReport found = report();
   EXPECT_TRUE(found.is_sound());
   EXPECT_EQ(found.quarantined, 1U);
 }
 
-TEST_F(StoreCheckTest, ManyFindingsAreCountedAndTheFirstAreTold) {
+TEST_F(StoreCheckTest, AllFindingsAreCountedAndTheFirstAreReported) {
   for (std::uint64_t i = 0; i < 150; ++i) {
     put(task_of(10'240 + 256 * i, "gone", Standing::completed), Lane::due);
   }
@@ -431,7 +436,7 @@ TEST_F(StoreCheckTest, ManyFindingsAreCountedAndTheFirstAreTold) {
   EXPECT_TRUE(to_string(found).ends_with("\nand 50 more\n"));
 }
 
-TEST_F(StoreCheckTest, ALaneIsReadUpToWhatCannotBeRead) {
+TEST_F(StoreCheckTest, ALaneIsReadUpToItsDamagedPart) {
   for (std::uint64_t i = 1; i <= 20; ++i) put(task_of(10'240 + 256 * i, "a"), Lane::due);
   write();
   lying_.lost_in_lane = TaskId{10'240 + 256 * 17};
@@ -447,20 +452,21 @@ TEST_F(StoreCheckTest, ALaneIsReadUpToWhatCannotBeRead) {
   expect_findings({"the ready lane of queue number 1 cannot be read: a bad block", "task 1024"});
 }
 
-// All else of those that come after is checked where they are met by place.
-TEST_F(StoreCheckTest, WhatCannotBeReadByIdIsCheckedByPlace) {
+// The records after the damage get their full check where they are read by place.
+TEST_F(StoreCheckTest, RecordsThatCannotBeReadByIdAreCheckedByPlace) {
   Task unknown = task_of(1'536, "nowhere");
   put(unknown, Lane::due);
   write();
   disk_.flip_bit(place_of(ended_, Lane::ended), 80);
   lying_.lost_by_id = ready_.id;
-  expect_findings({"records cannot be read by id after task 256: a bad block",
-                   "task 512 in the ready lane of queue number 1 at 2019-12-20T08:32:00.000Z: not "
-                   "to be found by its id: a bad block",
-                   "there is no queue nowhere", "task 1024 in the ended lane"});
+  expect_findings(
+      {"records cannot be read by id after task 256: a bad block",
+       "task 512 in the ready lane of queue number 1 at 2019-12-20T08:32:00.000Z: cannot "
+       "be found by its id: a bad block",
+       "its queue nowhere does not exist", "task 1024 in the ended lane"});
 }
 
-TEST_F(StoreCheckTest, KeysAreReadUpToWhatCannotBeRead) {
+TEST_F(StoreCheckTest, KeysAreReadUpToTheDamagedPart) {
   for (const char* key : {"a", "b", "c"}) {
     batch_.keys.push_back({.queue = 1, .key = key, .id = due_.id, .expires_at = kAt});
   }
@@ -471,7 +477,7 @@ TEST_F(StoreCheckTest, KeysAreReadUpToWhatCannotBeRead) {
                    "key \"x\" of queue b: stands for"});
 }
 
-TEST_F(StoreCheckTest, AKindThatCannotBeReadHidesNoOther) {
+TEST_F(StoreCheckTest, AKindOfDataThatCannotBeReadDoesNotHideOtherKinds) {
   lying_.lost_queues = true;
   lying_.failing_schedules = LyingStore::lost();
   lying_.failing_due_counts = LyingStore::lost();
@@ -485,7 +491,7 @@ TEST_F(StoreCheckTest, AKindThatCannotBeReadHidesNoOther) {
                    "key \"e\" of queue number 1: stands for task 1024, which has ended"});
 }
 
-// What was found before is told all the same.
+// The report keeps the findings before the error.
 TEST_F(StoreCheckTest, AStoreThatCannotBeReadEndsTheCheck) {
   const Error error{ErrorCode::unavailable, "read due counts: no", ""};
   lying_.failing_due_counts = error;

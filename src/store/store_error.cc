@@ -9,14 +9,15 @@ Error not_stored(Place place) {
 
 Error earlier_write_failed() {
   return {ErrorCode::unavailable,
-          "write store: an earlier write failed, so what is stored is unknown until the store is "
+          "write store: an earlier write failed with an unknown outcome; writes fail until the "
+          "store is "
           "opened again",
           ""};
 }
 
 Error node_name_in_use(const std::string& node, const std::string& address) {
-  return {ErrorCode::unavailable,
-          "another node is alive under the name " + node + ", at " + address, "node"};
+  return {ErrorCode::unavailable, "another node with the name " + node + " is alive at " + address,
+          "node"};
 }
 
 }  // namespace detent

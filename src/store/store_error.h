@@ -1,4 +1,4 @@
-// The errors every back end gives alike, so that callers and tests meet one wording.
+// Errors that all back ends share, so that callers and tests see the same text.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace detent {
 
-/// There is no record at `place`.
+/// `place` has no record.
 Error not_stored(Place place);
-/// A write failed before, so whether it is there is unknown: nothing is written until the store is
-/// opened again (contract 2).
+/// A write failed before, and its outcome is unknown. The store refuses all writes until it is
+/// opened again (point 2 of the contract).
 Error earlier_write_failed();
 
-/// Another node of this name is alive, as far as the lease table knows.
+/// The lease table says that another node with this name is alive.
 Error node_name_in_use(const std::string& node, const std::string& address);
 
 }  // namespace detent

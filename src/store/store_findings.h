@@ -1,5 +1,5 @@
-// What a check of a store has read and found so far, and how its parts read: what cannot be read is
-// a finding, and hides nothing that can.
+// The findings of a check of a store, and how the check reads the store. A part that cannot be read
+// is a finding, and does not hide the parts that can be read.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@ namespace detent {
 
 inline bool is_damage(const Error& error) noexcept { return error.code == ErrorCode::data_loss; }
 
-/// The page that `read(limit)` answers. It fails as a whole where something in it cannot be read:
-/// so it is asked for in ever smaller parts, up to there.
+/// Reads a page with `read(limit)`. A page fails as a whole if any part of it cannot be read. So
+/// after a failure this function asks for ever smaller pages, until it has read all records before
+/// the damage. `limit` keeps the smaller size.
 template <class Read>
 auto read_in_parts(std::size_t& limit, Read read) -> decltype(read(limit)) {
   auto page = read(limit);
@@ -26,7 +27,7 @@ auto read_in_parts(std::size_t& limit, Read read) -> decltype(read(limit)) {
 
 class StoreFindings {
  public:
-  /// `at` is as check_store() says.
+  /// `at` is the callback of check_store().
   explicit StoreFindings(const std::function<void(std::uint64_t)>& at) : at_(at) {}
 
   void add(std::string what) {
@@ -35,7 +36,8 @@ class StoreFindings {
       report.findings.push_back(std::move(what));
     }
   }
-  /// Whether it was read: damage is a finding. Errors: all others.
+  /// Returns true if `read` has a value. Returns false if it is damaged, and adds a finding. All
+  /// other errors are returned as errors.
   template <class T>
   Result<bool> expect_read(const Result<T>& read, const std::string& what) {
     if (read) return true;

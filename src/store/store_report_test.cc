@@ -1,4 +1,4 @@
-// The report on a cluster: what its shards have, added up.
+// Tests the report on a cluster: the sums over the reports of its shards.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace detent {
 namespace {
 
-TEST(StoreReport, TheShardsOfAClusterAddUpAndFindingsNameTheirs) {
+TEST(StoreReport, AddsUpTheShardsOfAClusterAndNamesTheShardOfAFinding) {
   const StoreReport sound{
       .records = {1, 2, 3, 4}, .queues = 2, .schedules = 1, .due_bins = 5, .quarantined = 1};
   StoreReport damaged = sound;
@@ -31,7 +31,7 @@ TEST(StoreReport, TheShardsOfAClusterAddUpAndFindingsNameTheirs) {
             "not all was read: shard 2: the database is gone\n");
 }
 
-TEST(StoreReport, KeepsTheFirstFindingsOfAllShardsAndCountsTheOthers) {
+TEST(StoreReport, KeepsTheFirstFindingsAndCountsAllOfThem) {
   StoreReport many{.finding_count = 80};
   many.findings.assign(80, "bad");
   StoreReport sum{.shards = 2};

@@ -266,8 +266,8 @@ TEST_F(Program, ACheckTellsAllThatIsDamaged) {
        {std::string("wrong: the due lane cannot be read after task "),
         std::string("block checksum mismatch"), std::string("wrong: table "),
         "wrong: task " + to_string(planted.id) + " in the dead lane of queue number 1 at ",
-        std::string("wrong: queue mail: tasks that wait: 600 are said to be there, "),
-        std::string("wrong: queue mail: dead tasks: 600 are said to be there, 599 are\n"),
+        std::string("wrong: queue mail: waiting tasks: expected 600, found "),
+        std::string("wrong: queue mail: dead tasks: expected 600, found 599\n"),
         std::string("wrong: tasks due in the minute from ")}) {
     EXPECT_TRUE(says(outcome, words)) << words << " is not in\n" << outcome.said;
   }

@@ -96,10 +96,9 @@ TEST_F(DamagedBlock, InTheDueOrderHidesNoOtherDamage) {
   expect_a_block(lost);
   EXPECT_EQ(count("the due lane cannot be read after task "), 1);
   EXPECT_EQ(count("task 153856 in the dead lane of queue number 1 at "), 1);
-  EXPECT_EQ(count("queue mail: tasks that wait: 600 are said to be there, " +
-                  std::to_string(600 - lost) + " are"),
+  EXPECT_EQ(count("queue mail: waiting tasks: expected 600, found " + std::to_string(600 - lost)),
             1);
-  EXPECT_EQ(count("queue mail: dead tasks: 600 are said to be there, 599 are"), 1);
+  EXPECT_EQ(count("queue mail: dead tasks: expected 600, found 599"), 1);
   EXPECT_EQ(count("tasks due in the minute from "), lost);
   expect_all(2 * lost + 5);  // one finding is about the bytes of the queue
 }
@@ -107,7 +106,7 @@ TEST_F(DamagedBlock, InTheDueOrderHidesNoOtherDamage) {
 TEST_F(DamagedBlock, InTheIdsIsReportedAndCountsStayRight) {
   spoil_table(path_, "ids");
   check();
-  const std::ptrdiff_t lost = count(": not to be found by its id: find task ");
+  const std::ptrdiff_t lost = count(": cannot be found by its id: find task ");
   EXPECT_GT(lost, 1);
   EXPECT_EQ(count("records cannot be read by id after task "), 1);
   EXPECT_EQ(count("queue mail"), 0);
@@ -126,7 +125,7 @@ TEST_F(DamagedBlock, InTheKeysIsReportedWithTheirTasks) {
 TEST_F(DamagedBlock, InTheExpiryOrderIsReportedWithItsKeys) {
   spoil_table(path_, "key_expiry");
   check();
-  EXPECT_GT(count("of queue mail: is not where it should be in the order of expiry"), 1);
+  EXPECT_GT(count("of queue mail: is missing from its place in the order of expiry"), 1);
 }
 
 // In most of these cases RocksDB reports a damaged manifest.
