@@ -60,7 +60,7 @@ class Check(unittest.TestCase):
 
         code, _, told = self.check()
         self.assertEqual(code, 1)
-        self.assertRegex(told, r"shard \d is in use by [ab]; its lease runs out in \d+ ms")
+        self.assertRegex(told, r"shard \d is in use by [ab]; its lease expires in \d+ ms")
         self.assertIn("Stop all servers", told)
 
         a, b = self.stand.nodes["a"], self.stand.nodes["b"]

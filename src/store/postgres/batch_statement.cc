@@ -19,13 +19,14 @@ namespace {
 
 std::string quoted(std::string_view word) { return "'" + std::string(word) + "'"; }
 
-/// 1 when the part answered so many rows, else an error.
+/// SQL for a check: 1 if the part `name` returned `rows` rows, otherwise an error with the word
+/// `refusal`.
 std::string check_of(std::string_view name, const std::string& rows, std::string_view refusal) {
   return "(select case when count(*) = " + rows + " then '1' else " + quoted(refusal) +
          " end from " + std::string(name) + ")::bigint";
 }
 
-/// Tasks as columns, one array each.
+/// Tasks as columns. Each column is one array.
 struct TaskColumns {
   std::vector<std::int64_t> ids, at, queues, priorities, lanes;
   std::vector<std::string> records;
@@ -41,7 +42,7 @@ struct TaskColumns {
     lanes.push_back(static_cast<std::int64_t>(place.lane));
     records.push_back(encode_record(task));
   }
-  /// "unnest(…) as given (id, at_ms, queue, priority, lane, record)"
+  /// Returns "unnest(…) as given (id, at_ms, queue, priority, lane, record)".
   std::string unnested(Statement& statement) const {
     const std::string arrays =
         statement.add_bigints(ids) + ", " + statement.add_bigints(at) + ", " +
@@ -85,8 +86,8 @@ void add_tasks(const WriteBatch& batch, FencedStatement& statement) {
       ids.size());
 }
 
-/// Records by name, in the table of that name. What is removed and put is put: one statement can't
-/// do both to a row, and need not.
+/// Records that have names, in the table `table`. A record that the batch both removes and writes
+/// is only written: a statement cannot change a row twice, and writing replaces the row anyway.
 class NamedRecords {
  public:
   explicit NamedRecords(std::string table) : table_(std::move(table)) {}
@@ -131,7 +132,7 @@ class NamedRecords {
   std::string table_;
   std::vector<std::string> names_;
   std::vector<std::string> values_;
-  std::vector<std::int64_t> partitions_;  // of queues; of others none
+  std::vector<std::int64_t> partitions_;  // only for queues, otherwise empty
   std::vector<std::string> removed_;
 };
 
@@ -150,7 +151,8 @@ void add_names(const WriteBatch& batch, FencedStatement& statement) {
 
 void add_keys(const WriteBatch& batch, FencedStatement& statement) {
   if (batch.keys.empty()) return;
-  // Below every instant: "does not expire". Arrays of ours have no nulls.
+  // Stands for "does not expire", and is lower than all instants. The arrays of this program have
+  // no nulls.
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
   std::vector<std::string> names;
   std::vector<std::string> values;
@@ -173,9 +175,9 @@ void add_keys(const WriteBatch& batch, FencedStatement& statement) {
                     "expires_ms = excluded.expires_ms, value = excluded.value");
 }
 
-/// Sums of 0 stay until trim_due_counts().
+/// Rows whose sum is 0 stay until trim_due_counts().
 void add_due_counts(const WriteBatch& batch, FencedStatement& statement) {
-  std::map<DueBin, std::int64_t> changes;  // a row can be changed once
+  std::map<DueBin, std::int64_t> changes;  // a statement can change a row only once
   for (const DueCount& change : batch.due_counts) changes[change.bin] += change.count;
   std::vector<std::int64_t> widths;
   std::vector<std::int64_t> numbers;
@@ -242,16 +244,17 @@ void FencedStatement::add(std::string_view name, const std::string& sql) {
 
 void FencedStatement::add_exact(std::string_view name, const std::string& sql, std::size_t rows) {
   add(name, sql);
-  // As a parameter: the text is the same for any number of rows.
+  // The number is a parameter, so the text of the statement does not depend on it.
   const std::string expected = statement_.add_bigint(static_cast<std::int64_t>(rows));
   checks_ += " + " + check_of(name, expected, kRowsMissing);
 }
 
 Statement FencedStatement::finish(const std::string& answer) && {
-  // Even an empty synced batch is a change, so that its commit waits for what was buffered.
+  // Even an empty synced batch changes the row of the shard. So its commit waits until all buffered
+  // commits are on disk.
   statement_.set_sql("with fence as (update detent.shard set " + raises_ + with_ + " select " +
                      checks_ + (answer.empty() ? "" : ", " + answer));
-  statement_.keep_plan();  // rows are found by an index, however many there are
+  statement_.keep_plan();  // an index finds the rows, however many there are
   return std::move(statement_);
 }
 

@@ -1,19 +1,21 @@
-// What changes a shard, as one SQL statement: all of it happens, or none.
+// Builds the SQL statement that changes a shard. Each change is one statement, so it happens
+// completely or not at all.
 //
-// Each part of it is a WITH query: `fence` updates the shard's row if it carries our epoch and the
-// number of our writes, the others change tasks, queues and so on, by arrays. PostgreSQL runs all
-// of them on one snapshot, whatever their order, so no part may touch a row of another. What the
-// statement answers at last checks them: where a count is not as it must be, a word is read as a
-// number, which fails, and with it the statement. So nothing a fenced server sends changes
-// anything, and no answer has to be waited for before the transaction ends.
+// Each part of the statement is a WITH query. The part `fence` updates the row of the shard, but
+// only if the row has our epoch and our number of writes. The other parts change tasks, queues and
+// so on; they take arrays. PostgreSQL runs all parts on one snapshot, in any order, so two parts
+// must never touch the same row. The final SELECT checks the number of rows that each part changed.
+// If a number is wrong, the SELECT reads a word such as `fenced` as a number. That fails, and the
+// whole statement fails with it. So a fenced server changes nothing, and the transaction can end in
+// the same round trip.
 //
-// The number of writes tells of a database that failed, or that another one took over from, and no
-// longer has a batch that was buffered: behind a pgbouncer a connection survives that.
+// The number of writes shows that the database lost a buffered batch, because it crashed or another
+// database took over. Behind a pgbouncer, the connection survives both.
 //
-// A statement whose arrays did not arrive in full has not begun: a server that is stopped while it
-// sends one holds no lock. One that is stopped in the instant between the statement and the end of
-// the transaction holds the shard's row, and PostgreSQL has no time-out for that: whoever takes the
-// shard ends that session (shard_lease.h).
+// A statement begins only after all of its arrays have arrived. So a server that is stopped while
+// it sends a statement holds no lock. But a server can be stopped between the statement and the end
+// of its transaction. Then it holds the row of the shard, and PostgreSQL has no time-out for this
+// state. The next server that takes the shard ends that session (shard_lease.h).
 #pragma once
 
 #include <cstdint>
@@ -24,29 +26,31 @@
 
 namespace detent {
 
-/// Whose changes they are.
+/// The owner of the changes. The row of the shard must have the same values.
 struct Fence {
   std::uint32_t shard = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t writes = 0;  // that the shard's row has seen under this epoch
+  std::uint64_t writes = 0;  // number of writes under this epoch
 };
 
-/// Thread-compatible. Gathers the parts; `$1` is the shard, as a bigint.
+/// Collects the parts of a statement. `$1` is the shard, as a bigint. Thread-compatible.
 class FencedStatement {
  public:
   explicit FencedStatement(Fence fence);
 
-  /// For the parameters of the parts.
+  /// The statement, to which the caller adds the parameters of its parts.
   Statement& parameters() noexcept { return statement_; }
-  /// Raises what the shard's row knows of ids and queues; higher than before or not.
+  /// Raises the last id and the last queue number in the row of the shard. Lower values change
+  /// nothing.
   void raise_last(TaskId id, std::uint32_t queue);
-  /// Raises the epoch itself; it has seen 1 write then.
+  /// Raises the epoch. The number of writes under the new epoch begins at 1.
   void raise_epoch();
-  /// A part named `name`: "delete …".
+  /// Adds a part with the name `name`. `sql` is for example "delete …".
   void add(std::string_view name, const std::string& sql);
-  /// The same, which must answer exactly so many rows.
+  /// Adds a part that must return exactly `rows` rows.
   void add_exact(std::string_view name, const std::string& sql, std::size_t rows);
-  /// It answers one row: a number that means nothing, then the value of `answer`, if there is one.
+  /// Returns the statement. Its result is one row: a number without a meaning, then the columns of
+  /// `answer`, if it is not empty.
   Statement finish(const std::string& answer = "") &&;
 
  private:
@@ -56,16 +60,17 @@ class FencedStatement {
   std::string raises_ = "writes = writes + 1";
 };
 
-/// A condition of a select: the rows of the fence's shard. The select fails, whatever rows there
-/// are, when the shard has another epoch: what another owner has made of the tasks would not fit
-/// what this one has in memory. Read once a statement, on the snapshot of its rows.
+/// A condition for a SELECT: the rows of the fence's shard. The SELECT fails if the shard has
+/// another epoch, even if no row matches. Otherwise the result could include changes of another
+/// owner, which do not fit the memory of this one. PostgreSQL reads the epoch once for each
+/// statement, on the same snapshot as the rows.
 std::string in_shard(Statement& statement, Fence fence);
 
-/// All that a batch changes. Requires: what WriteBatch does.
+/// The statement for all changes of a batch. Requires: the requirements of WriteBatch.
 Statement batch_statement(Fence fence, const WriteBatch& batch);
 
-/// Of a place, in the columns of detent.task. An id above all that there can be is the highest
-/// number.
+/// The values of a place in the columns of detent.task. Ids above the largest bigint become the
+/// largest bigint.
 std::int64_t id_number(TaskId id) noexcept;
 std::int64_t milliseconds_of(WallTime at) noexcept;
 

@@ -17,11 +17,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kLeastSilence{1000};
 constexpr std::chrono::milliseconds kMostSilence{5000};
-/// Plans kept for a connection, some 100 KiB each in the database: there are about a dozen shapes
-/// of batches.
+/// The largest number of plans of a connection. Each needs about 100 KiB in the database. There are
+/// about a dozen forms of batches.
 constexpr std::size_t kMostPlans = 64;
 
-/// What a URL leaves open. A dead peer is noticed in half a minute, whatever the system's settings.
+/// Settings for parameters that the URL does not set. With them, a dead peer is noticed within 30
+/// s, independent of the settings of the system.
 constexpr std::array<std::pair<const char*, const char*>, 7> kDefaults{{
     {"connect_timeout", "5"},
     {"keepalives_idle", "10"},
@@ -47,13 +48,15 @@ Error error_of(const PGresult* result) {
                         message == nullptr ? PQresultErrorMessage(result) : message);
 }
 
-/// Whether the session lacks what was prepared, or has what was not: it is another one.
+/// True if a prepared statement is missing, or exists already. Then this is another session than
+/// before.
 bool is_of_another_session(std::string_view state) { return state == "26000" || state == "42P05"; }
 
-/// Whether a plan's columns have changed since it was made: it would be refused for good.
+/// True if the result columns of a plan have changed since it was made. PostgreSQL refuses such a
+/// plan until it is made again.
 bool is_of_old_plan(std::string_view state) { return state == "0A000"; }
 
-/// The same for the same text, whatever else a session was asked to prepare.
+/// The name depends only on the text of the statement.
 std::string plan_name(std::string_view sql) { return "detent_" + std::to_string(fnv1a(sql)); }
 
 }  // namespace
@@ -65,13 +68,14 @@ Result<void> Connection::connect() {
     names[i] = kDefaults[i].first;
     values[i] = kDefaults[i].second;
   }
-  names[kDefaults.size()] = "dbname";  // expanded to all that the URL says
+  names[kDefaults.size()] = "dbname";  // libpq expands the URL to its parameters
   values[kDefaults.size()] = options_.url.c_str();
   names[kDefaults.size() + 1] = "fallback_application_name";
   values[kDefaults.size() + 1] = options_.application_name.c_str();
   connection_.reset(PQconnectdbParams(names.data(), values.data(), /*expand_dbname=*/1));
   PGconn* const made = connection_.get();
-  if (made == nullptr) return Error{ErrorCode::resource_exhausted, "no memory to connect", ""};
+  if (made == nullptr)
+    return Error{ErrorCode::resource_exhausted, "not enough memory to connect to PostgreSQL", ""};
   if (PQstatus(made) != CONNECTION_OK) return broken();
   PQsetNoticeProcessor(
       made, [](void*, const char*) {}, nullptr);
@@ -91,12 +95,18 @@ Error Connection::broken() {
   return error;
 }
 
-/// They hold until the end of the transaction, so a pooler's next client sees nothing of them.
-/// Lookups go by index whatever the statistics say: tables that were empty a moment ago have none.
-/// And pages by the index of their order: where few rows are known another one looks as cheap, with
-/// all rows of the shard read and sorted for each page.
-/// What that makes the planner think of the costs would be worth compiling each statement. A plan
-/// that is kept is made once, not five times for the values at hand first.
+/// Makes a statement with the settings for a transaction. They end with the transaction, so the
+/// next client of a pooler does not see them.
+///
+///  - Sequential scans and the joins by hash or merge are off. So lookups use indexes even if the
+///    statistics are wrong: a table that was just created has no statistics.
+///  - Sorting is off, so a page uses the index of its order. If PostgreSQL knows of few rows,
+///    another index can look equally cheap. But with that index, PostgreSQL reads and sorts all
+///    rows of the shard for each page.
+///  - JIT compilation is off. The settings above raise the estimated costs so much that compiling
+///    each statement would look worthwhile.
+///  - A kept plan is made once. Otherwise PostgreSQL would first plan it five times for the values
+///    at hand.
 Statement Connection::settings(CommitMode mode, const std::vector<Statement>& statements) const {
   Statement statement;
   const std::string commit =
@@ -122,7 +132,7 @@ Statement Connection::settings(CommitMode mode, const std::vector<Statement>& st
   return statement;
 }
 
-/// A statement's values as libpq takes them.
+/// The values of a statement in the form that libpq needs.
 struct Connection::Values {
   explicit Values(const Statement& statement) : formats(statement.values().size(), 1) {
     for (const std::string& value : statement.values()) {
@@ -178,7 +188,8 @@ bool Connection::send(const std::vector<Statement>& statements, CommitMode mode)
   return PQpipelineSync(connection_.get()) == 1 && flush();
 }
 
-/// The server may have to be heard before it takes more.
+/// Sends all queued data. It also reads, because the server may accept more data only after its
+/// results are read.
 bool Connection::flush() {
   PGconn* const connection = connection_.get();
   for (;;) {
@@ -210,12 +221,12 @@ std::optional<PGresult*> Connection::next_result() {
   return PQgetResult(connection);
 }
 
-/// The answers to what was sent, up to the end of the transaction. A failure at the very end, when
-/// it commits, comes as a result of its own.
+/// Collects the results of all sent messages, up to the end of the transaction. If the commit
+/// itself fails, its error is an extra result.
 Result<std::vector<Rows>> Connection::collect() {
   std::vector<Rows> all;
   std::optional<Error> error;
-  bool is_unsure = false;  // of what is prepared
+  bool is_unsure = false;  // about the prepared statements of the session
   std::size_t good = 0;
   std::size_t ended = 0;
   for (;;) {
@@ -223,7 +234,7 @@ Result<std::vector<Rows>> Connection::collect() {
     if (!result) return broken();
     if (*result == nullptr) {
       if (PQstatus(connection_.get()) != CONNECTION_OK) return broken();
-      if (++ended > 2 * sent_.size() + 2) return broken();  // nothing more can come
+      if (++ended > 2 * sent_.size() + 2) return broken();  // no further results can come
       continue;
     }
     Rows rows(*result);
@@ -242,12 +253,12 @@ Result<std::vector<Rows>> Connection::collect() {
     }
   }
   if (!error && good == sent_.size()) return all;
-  // What is left of it, an open transaction say, goes with the connection; and so does what may or
-  // may not have been prepared.
+  // Closing the connection ends an open transaction. It also drops statements that may or may not
+  // have been prepared.
   is_unsure |= std::ranges::count(sent_, Sent::prepare) > 0;
   if (is_unsure || PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) close();
   if (error) return *std::move(error);
-  return Error{ErrorCode::internal, "PostgreSQL answered something else than was asked", ""};
+  return Error{ErrorCode::internal, "unexpected result from PostgreSQL", ""};
 }
 
 Result<std::vector<Rows>> Connection::run(const std::vector<Statement>& statements,
@@ -261,7 +272,7 @@ Result<std::vector<Rows>> Connection::run(const std::vector<Statement>& statemen
   } else if (peer_ == Peer::unknown) {
     peer_ = Peer::server;
   }
-  all.erase(all.begin());  // of the settings
+  all.erase(all.begin());  // the rows of the settings
   return all;
 }
 

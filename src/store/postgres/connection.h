@@ -1,14 +1,17 @@
-// A connection to PostgreSQL: statements go out together and their answers come back together
-// (libpq's pipeline mode), so what belongs together costs one round trip.
+// A connection to PostgreSQL. It sends several statements together and receives their results
+// together (libpq's pipeline mode). So statements that belong together cost one round trip.
 //
-// To read and plan a statement with arrays costs the database more than to carry it out for some
-// dozens of rows. So where PostgreSQL itself is at the other end, those that say so
-// (Statement::keep_plan) are prepared when they come for the first time. A pooler gives each
-// transaction some session, whose prepared statements are others'; one is told by the number of
-// the session: pgbouncer makes one up. Whoever has met one prepares nothing any more. Should one
-// pass a session's own number on, a plan may be missing, or be there before its time: that fails,
-// ends the connection and tells that it is one. What a name stands for is the same in all sessions,
-// because it is a hash of the text, so no other statement is run instead.
+// For some dozens of rows, PostgreSQL needs more time to parse and plan a statement with arrays
+// than to execute it. So statements that ask for it (Statement::keep_plan) are prepared at their
+// first use, if the peer is PostgreSQL itself.
+//
+// A pooler such as pgbouncer gives each transaction any of its sessions, so prepared statements
+// could belong to other clients. A pooler shows itself by the process number of the session,
+// because pgbouncer invents this number. A connection that has met a pooler prepares no further
+// statements. If a pooler passes on the real number of a session, a plan can be missing, or can
+// already exist. Then the statement fails, the connection is closed, and the peer counts as a
+// pooler. The name of a prepared statement is a hash of its text, so it is the same in all
+// sessions, and a wrong statement never runs.
 #pragma once
 
 #include <libpq-fe.h>
@@ -26,17 +29,19 @@
 
 namespace detent {
 
-/// When run() answers: once its changes are on the database's disk, or in its memory.
+/// When run() returns: after its changes are on the disk of the database (synced), or in its memory
+/// (buffered).
 enum class CommitMode : std::uint8_t { synced, buffered };
 
 struct ConnectionOptions {
   std::string url;
-  /// The most that a statement may take in the database. Nothing heard for as long again, but 1 to
-  /// 5 seconds, is a lost connection.
+  /// The time limit of a statement in the database. If the connection receives nothing for this
+  /// time plus as much again (at least 1 s, at most 5 s), the connection is lost.
   std::chrono::milliseconds statement_timeout = std::chrono::seconds{30};
-  /// The most that an explicit transaction may stand still.
+  /// The longest time that an explicit transaction may be idle. Then the database ends it.
   std::chrono::milliseconds idle_timeout = std::chrono::seconds{5};
-  /// What pg_stat_activity shows, unless the URL says otherwise; PostgreSQL keeps 63 bytes of it.
+  /// The name that pg_stat_activity shows, unless the URL sets another name. PostgreSQL keeps the
+  /// first 63 bytes.
   std::string application_name = "detent";
 };
 
@@ -45,20 +50,20 @@ class Connection {
  public:
   explicit Connection(ConnectionOptions options) : options_(std::move(options)) {}
 
-  /// Runs the statements as one transaction, in their order, connecting before if there is no
-  /// connection; answers the rows of each. A `begin` among them makes it one with the run()s that
-  /// follow, until a `commit`. Errors: of the first statement that failed, and nothing is changed;
-  /// `unavailable` when the connection broke, which leaves open whether all of it is done or
-  /// nothing.
+  /// Runs the statements in their order as one transaction. Connects first if there is no
+  /// connection. Returns the rows of each statement. If the statements include `begin`, the
+  /// transaction continues in the following run()s until a `commit`. Errors: the error of the first
+  /// failed statement; then nothing is changed. `unavailable` if the connection broke; then it is
+  /// unknown whether all statements took effect or none did.
   Result<std::vector<Rows>> run(const std::vector<Statement>& statements,
                                 CommitMode mode = CommitMode::synced);
-  /// The same with one statement.
+  /// Like run(), with one statement.
   Result<Rows> run_one(Statement statement, CommitMode mode = CommitMode::synced);
 
   bool is_open() const noexcept { return connection_ != nullptr; }
-  /// Ends an explicit transaction without its changes, too.
+  /// Closes the connection. An explicit transaction is rolled back.
   void close() noexcept;
-  /// How many statements the database has the plans of, for this connection.
+  /// The number of statements that are prepared on this connection.
   std::size_t kept_plans() const noexcept { return kept_.size(); }
 
  private:
@@ -66,12 +71,13 @@ class Connection {
     void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
   };
 
-  /// What the results of a run are, in their order.
+  /// The kinds of messages of a run. Each has a result, in the same order.
   enum class Sent : std::uint8_t { prepare, statement };
   struct Values;
-  /// What is at the other end, by the runs so far; a pooler for good.
+  /// The kind of the peer, as far as earlier runs have shown. `pooler` is final.
   enum class Peer : std::uint8_t { unknown, server, pooler };
-  using Plans = std::unordered_map<std::string, std::string>;  // names by text
+  /// The text of a statement → the name of its plan.
+  using Plans = std::unordered_map<std::string, std::string>;
 
   Result<void> connect();
   bool send(const std::vector<Statement>& statements, CommitMode mode);
@@ -80,7 +86,8 @@ class Connection {
   bool may_keep(const Statement& statement) const;
   bool flush();
   bool wait_until_ready(int events);
-  /// The next result; null at the end of a statement's. Nothing when the connection broke.
+  /// The next result. It is null at the end of the results of a statement, and empty if the
+  /// connection broke.
   std::optional<PGresult*> next_result();
   Result<std::vector<Rows>> collect();
   Error broken();
@@ -90,7 +97,7 @@ class Connection {
   std::unique_ptr<PGconn, Finish> connection_;
   Peer peer_ = Peer::unknown;
   Plans kept_;
-  std::vector<Sent> sent_;  // in the run under way
+  std::vector<Sent> sent_;  // the messages of the current run
 };
 
 }  // namespace detent

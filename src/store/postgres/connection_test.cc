@@ -1,4 +1,4 @@
-// Which plans a connection has the database keep, with a real PostgreSQL and a real pgbouncer.
+// Tests which statements a connection prepares, with a real PostgreSQL and a real pgbouncer.
 #include "store/postgres/connection.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 class PostgresConnection : public testing::Test {
  protected:
-  /// "select VALUE + NUMBER": of another text for each number.
+  /// "select VALUE + NUMBER". NUMBER is part of the text, so each number makes another statement.
   static Statement sum(std::int64_t value, int number = 0) {
     Statement statement;
     const std::string parameter = statement.add_bigint(value);
@@ -31,12 +31,12 @@ class PostgresConnection : public testing::Test {
     EXPECT_TRUE(rows) << rows.error().message;
     return rows ? rows->bigint(0, 0) : -1;
   }
-  /// As the database sees it.
+  /// The number of prepared statements of the session, as the database counts them.
   static std::int64_t prepared(Connection& connection) {
     return answer_of(connection, Statement("select count(*) from pg_prepared_statements"));
   }
 
-  /// Under which name a session has the sum with the number.
+  /// The name under which the session has prepared sum() for `number`.
   static std::string name_of_sum(Connection& connection, int number) {
     const Result<Rows> rows = connection.run_one(
         Statement("select name from pg_prepared_statements where statement like '% + " +
@@ -52,23 +52,23 @@ class PostgresConnection : public testing::Test {
   std::string url_ = shared_cluster().new_database();
 };
 
-TEST_F(PostgresConnection, ThePlanOfAStatementThatComesAgainIsKept) {
+TEST_F(PostgresConnection, AStatementWithKeepPlanIsPreparedOnce) {
   Connection connection({.url = url_});
   for (std::int64_t i = 0; i < 10; ++i) EXPECT_EQ(answer_of(connection, sum(i, 7)), i + 7);
-  EXPECT_EQ(connection.kept_plans(), 2u) << "its own, and that of the settings";
+  EXPECT_EQ(connection.kept_plans(), 2u) << "the statement and the settings";
 }
 
-TEST_F(PostgresConnection, ThePlanOfAStatementThatDoesNotSaySoIsNotKept) {
+TEST_F(PostgresConnection, AStatementWithoutKeepPlanIsNotPrepared) {
   Connection connection({.url = url_});
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(answer_of(connection, Statement("select 1::bigint")), 1);
     EXPECT_EQ(answer_of(connection, Statement("select 2::bigint")), 2);
   }
-  EXPECT_EQ(connection.kept_plans(), 1u) << "that of the settings";
+  EXPECT_EQ(connection.kept_plans(), 1u) << "the settings";
   EXPECT_EQ(prepared(connection), 1);
 }
 
-TEST_F(PostgresConnection, NothingIsKeptBehindAPooler) {
+TEST_F(PostgresConnection, NoStatementIsPreparedBehindAPooler) {
   const PrivateBouncer bouncer(shared_cluster());
   Connection connection({.url = bouncer.through(url_)});
   for (std::int64_t i = 0; i < 10; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
@@ -76,7 +76,7 @@ TEST_F(PostgresConnection, NothingIsKeptBehindAPooler) {
   EXPECT_EQ(prepared(connection), 0);
 }
 
-TEST_F(PostgresConnection, SeveralStatementsOfARunAreAnsweredEachWhetherTheyAreKeptOrNot) {
+TEST_F(PostgresConnection, ARunReturnsTheRowsOfPreparedAndUnpreparedStatements) {
   Connection connection({.url = url_});
   for (std::int64_t i = 0; i < 4; ++i) {
     std::vector<Statement> statements;
@@ -92,7 +92,7 @@ TEST_F(PostgresConnection, SeveralStatementsOfARunAreAnsweredEachWhetherTheyAreK
   }
 }
 
-TEST_F(PostgresConnection, AStatementThatFailsIsAnErrorAndWhatFollowsIsAnswered) {
+TEST_F(PostgresConnection, AFailedStatementIsAnErrorAndLaterRunsSucceed) {
   Connection connection({.url = url_});
   EXPECT_EQ(answer_of(connection, sum(1)), 1);
   for (int i = 0; i < 3; ++i) {
@@ -115,7 +115,7 @@ TEST_F(PostgresConnection, PlansEndWithTheirSession) {
   EXPECT_GT(connection.kept_plans(), 0u);
 }
 
-TEST_F(PostgresConnection, WhatASessionHasForgottenFailsOnceAndIsPreparedNoMore) {
+TEST_F(PostgresConnection, AMissingPreparedStatementFailsOnceAndThenNoneIsPrepared) {
   Connection connection({.url = url_});
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
   EXPECT_EQ(connection.kept_plans(), 2u);
@@ -123,13 +123,13 @@ TEST_F(PostgresConnection, WhatASessionHasForgottenFailsOnceAndIsPreparedNoMore)
   expect_unavailable(connection.run_one(sum(1)));
   EXPECT_FALSE(connection.is_open());
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
-  EXPECT_EQ(connection.kept_plans(), 0u) << "it is as behind a pooler";
+  EXPECT_EQ(connection.kept_plans(), 0u) << "the peer counts as a pooler";
   connection.close();
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
-  EXPECT_EQ(connection.kept_plans(), 0u) << "the next one is behind the same";
+  EXPECT_EQ(connection.kept_plans(), 0u) << "a new connection has the same peer";
 }
 
-TEST_F(PostgresConnection, WhatASessionHasAlreadyFailsOnceAndIsPreparedNoMore) {
+TEST_F(PostgresConnection, AnExistingPreparedStatementFailsOnceAndThenNoneIsPrepared) {
   Connection connection({.url = url_});
   EXPECT_EQ(answer_of(connection, sum(1)), 1);
   const std::string name = "detent_" + std::to_string(fnv1a(sum(1, 5).sql()));
@@ -139,7 +139,7 @@ TEST_F(PostgresConnection, WhatASessionHasAlreadyFailsOnceAndIsPreparedNoMore) {
   EXPECT_EQ(connection.kept_plans(), 0u);
 }
 
-TEST_F(PostgresConnection, APlanWhoseTableHasChangedFailsOnceAndIsMadeAnew) {
+TEST_F(PostgresConnection, APlanWhoseTableHasChangedFailsOnceAndIsMadeAgain) {
   execute(url_, "create table pair (a bigint); insert into pair values (3)");
   Statement all("select * from pair");
   all.keep_plan();
@@ -148,7 +148,8 @@ TEST_F(PostgresConnection, APlanWhoseTableHasChangedFailsOnceAndIsMadeAnew) {
   execute(url_, "alter table pair add column b bigint");
   expect_unavailable(connection.run_one(all));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, all), 3);
-  EXPECT_EQ(connection.kept_plans(), 2u) << "the database's own session keeps plans again";
+  EXPECT_EQ(connection.kept_plans(), 2u)
+      << "the peer still counts as PostgreSQL, so plans are kept again";
 }
 
 TEST_F(PostgresConnection, AStatementHasTheSameNameInEverySession) {

@@ -9,13 +9,14 @@ namespace detent {
 
 namespace {
 
-// The rows of shard, queue and due_count are written again and again, none of their indexed columns
-// ever: half-empty pages let PostgreSQL put the new row beside the old one, take the old one away
-// in passing, and leave the indexes alone (HOT). Tasks come and go: their rows are vacuumed early.
+// The rows of `shard`, `queue` and `due_count` are updated very often, but their indexed columns
+// never change. A low fill factor leaves free space in each page. So PostgreSQL can put the new
+// version of a row into the same page, remove the old version there, and leave the indexes
+// unchanged (HOT updates). Rows of tasks come and go, so `task` is vacuumed early.
 //
-// Leases are in rows of their own: a node renews all of its shards at once. If the leases were in
-// the rows that batches update, the node would wait for the batches of each shard, and they for it.
-// No index has what a beat changes.
+// Leases have rows of their own, because a node renews the leases of all its shards in one
+// statement. If the leases were in the rows that batches update, the renewal and the batches would
+// wait for each other. No index contains a column that a beat changes.
 constexpr std::array kTables{
     R"(create table detent.cluster (
          is_made boolean primary key default true check (is_made),
@@ -71,7 +72,7 @@ constexpr std::array kTables{
          primary key (shard, name)
        ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
                autovacuum_vacuum_threshold = 1000))",
-    // The nodes of a cluster look for queues with partitions, which are few, again and again.
+    // The nodes of a cluster look regularly for queues with partitions. There are few such queues.
     "create index queue_partitioned on detent.queue (name) where partitions > 1",
     R"(create table detent.schedule (
          shard bigint not null,
@@ -110,7 +111,8 @@ constexpr std::array kTables{
        ))",
 };
 
-/// Two programs that make it at once get in each other's way; what one says then does not matter.
+/// Creates the table of versions. If two programs do this at the same time, one of them gets an
+/// error of kind `internal`. That error can be ignored.
 Result<void> make_version_table(Connection& connection) {
   ASSIGN_OR_RETURN(
       const Rows there,
@@ -127,7 +129,9 @@ Result<void> make_version_table(Connection& connection) {
 
 constexpr const char* kVersion = "select coalesce(max(version), 0)::bigint from detent.migration";
 
-Error no_tables() { return {ErrorCode::not_found, "there are no tables of detent", "store"}; }
+Error no_tables() {
+  return {ErrorCode::not_found, "there are no Detent tables in this database", "store"};
+}
 
 Result<void> expect_known(std::int64_t version) {
   if (version <= kSchemaVersion) return ok();
@@ -139,7 +143,7 @@ Result<void> expect_known(std::int64_t version) {
                ""};
 }
 
-/// What another program has made meanwhile stays as it is.
+/// Creates the tables, unless another program has created them in the meantime.
 Result<void> make_tables(Connection& connection) {
   ASSIGN_OR_RETURN(
       const std::vector<Rows> locked,
@@ -180,7 +184,7 @@ Result<void> migrate(Connection& connection) {
   if (version.bigint(0, 0) == kSchemaVersion) return ok();
   TRY(expect_known(version.bigint(0, 0)));
   Result<void> made = make_tables(connection);
-  if (!made) connection.close();  // with its transaction and its lock
+  if (!made) connection.close();  // ends the transaction and releases the lock
   return made;
 }
 

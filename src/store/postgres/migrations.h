@@ -6,15 +6,16 @@
 
 namespace detent {
 
-/// The version of the tables that this program works with.
+/// The version of the tables that this program supports.
 inline constexpr int kSchemaVersion = 1;
 
-/// Makes the tables if they are missing, in one transaction, under a lock that keeps out others who
-/// do the same. If they are there it only asks for their version. Errors: invalid_argument when a
-/// newer program made the tables, or we may not; unavailable.
+/// Creates the tables if they are missing. It does this in one transaction, under a lock that
+/// excludes other programs that do the same. If the tables exist, it only reads their version.
+/// Errors: invalid_argument if a newer program made the tables, or if this user may not create
+/// tables; unavailable.
 Result<void> migrate(Connection& connection);
-/// Changes nothing. Errors: not_found when there are no tables; invalid_argument when they are of a
-/// newer version; unavailable.
+/// Checks the version of the tables and changes nothing. Errors: not_found if there are no tables;
+/// invalid_argument if they have a newer version; unavailable.
 Result<void> expect_migrated(Connection& connection);
 
 }  // namespace detent

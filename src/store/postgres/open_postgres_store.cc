@@ -19,10 +19,11 @@ namespace detent {
 
 namespace {
 
-// Sums of 0 are removed after so many writes that changed sums: about one a minute comes to be.
+// Sums of 0 are removed after this number of writes that changed sums. About one sum per minute
+// becomes 0.
 constexpr std::uint64_t kWritesToTrim = 10'000;
 
-/// A statement on the rows of a shard: `rest` follows "where shard = …".
+/// A statement on the rows of a shard. `rest` follows "where shard = …".
 Statement of_shard(Fence fence, const std::string& select, const std::string& rest) {
   Statement statement;
   const std::string is_in = in_shard(statement, fence);
@@ -104,7 +105,7 @@ Result<std::unique_ptr<Store>> OpenPostgresStore::open_to_read(
 }
 
 OpenPostgresStore::~OpenPostgresStore() {
-  // Without it the lease runs out. A lost connection is not made again for this.
+  // If the lease is not released here, it expires. This is not worth a new connection.
   if (lease_ && connection_->is_open()) {
     static_cast<void>(release_shard(*connection_, claimed_, options_.owner));
   }
@@ -252,7 +253,8 @@ Result<std::size_t> OpenPostgresStore::trim_keys(WallTime now, std::size_t limit
   const std::string until = parameters.add_bigint(milliseconds_of(now));
   const std::string most = parameters.add_bigint(
       static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<int>::max())));
-  // The entries of what was removed stay in the index for a while: it is not begun at the front.
+  // The index keeps the entries of removed keys for a while. So the search does not begin at the
+  // front of the index.
   const std::string from = parameters.add_bigint(keys_trimmed_to_);
   statement.add(
       "expired",
@@ -344,9 +346,10 @@ Result<std::uint64_t> OpenPostgresStore::quarantined() {
 
 Result<std::uint64_t> OpenPostgresStore::begin_epoch() {
   if (write_failed_) return earlier_write_failed();
-  // Opening has raised it, durably: nobody has this one yet, if it still is the shard's.
+  // Opening the store has already raised the epoch durably, and begin_epoch() has not returned it
+  // yet.
   if (std::exchange(claim_is_unused_, false)) {
-    TRY(trim_due_counts());  // any write tells
+    TRY(trim_due_counts());  // this write fails if the epoch is no longer the shard's
     return fence_.epoch;
   }
   Result<std::uint64_t> epoch = raise_epoch(*connection_, fence_);
@@ -358,8 +361,8 @@ Result<std::uint64_t> OpenPostgresStore::begin_epoch() {
   return epoch;
 }
 
-/// Of what the database has that was made at random with it, and is in every copy: it is a secret,
-/// so a hash of it.
+/// A hash over the shard and the random secret of the database. All copies of the database have the
+/// same secret. The secret itself must not be shown.
 Result<std::string> OpenPostgresStore::identity() {
   Statement statement;
   statement.set_sql("select encode(sha256(convert_to('shard ' || " +

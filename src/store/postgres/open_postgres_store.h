@@ -1,4 +1,5 @@
-// The PostgreSQL store itself. Private to this folder: others open it through postgres_store.h.
+// The implementation of the PostgreSQL store. Private to this folder: other code opens it through
+// postgres_store.h.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@
 
 namespace detent {
 
-/// Confined to one thread, as any store; a lease of its own is renewed on a thread of its own.
+/// Confined to one thread, as any store. A lease of its own is renewed on another thread.
 class OpenPostgresStore final : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(const PostgresStoreOptions& options, Clock& clock);
@@ -56,22 +57,25 @@ class OpenPostgresStore final : public Store {
   OpenPostgresStore(const PostgresStoreOptions& options, std::unique_ptr<Connection> connection,
                     const ClaimedShard& claimed);
   TaskRows tasks() noexcept { return {*connection_, fence_}; }
-  /// Runs what changes the shard; after an error nothing is changed any more (contract 2).
+  /// Runs a statement that changes the shard. After an error, all later calls fail (point 2 of the
+  /// contract).
   Result<Rows> change(Statement statement, Durability durability);
   Result<Rows> select(Statement statement, std::string_view reading);
   Result<void> trim_due_counts();
 
   const PostgresStoreOptions options_;
-  const Fence claimed_;  // as it was opened
+  const Fence claimed_;  // the fence at opening
   std::unique_ptr<Connection> connection_;
   Fence fence_;
   TaskId last_id_;
   std::uint32_t last_queue_number_ = 0;
-  std::uint64_t counted_writes_ = 0;  // since sums of 0 were removed
-  std::int64_t keys_trimmed_to_ = std::numeric_limits<std::int64_t>::min();  // none expired before
-  bool write_failed_ = false;                                                // contract 2
-  bool claim_is_unused_ = true;       // the epoch of opening was given to nobody
-  std::optional<LeaseKeeper> lease_;  // of its own; last: its thread ends first
+  std::uint64_t counted_writes_ = 0;  // writes of due counts since sums of 0 were removed
+  // No key expires before this instant.
+  std::int64_t keys_trimmed_to_ = std::numeric_limits<std::int64_t>::min();
+  bool write_failed_ = false;    // then all writes fail (point 2 of the contract)
+  bool claim_is_unused_ = true;  // begin_epoch() has not yet returned the epoch of opening
+  // Only without an epoch. It is the last member, so its thread ends first.
+  std::optional<LeaseKeeper> lease_;
 };
 
 }  // namespace detent

@@ -1,8 +1,8 @@
-// Pages cost what they hold, whatever the table has been through.
+// Tests that the cost of reading a page depends only on its rows, not on the history of the table.
 //
-// A long transaction of somebody else (a dump, a forgotten session) keeps the rows of all tasks
-// that ended meanwhile from being removed. Queues on a database that poll the front of their table
-// grow slow then (que #297, oban #493). Here pages go on from where the last one ended.
+// A long transaction of another client (a dump, a forgotten session) prevents PostgreSQL from
+// removing the rows of ended tasks. Queues that poll the front of their table become slow then (que
+// #297, oban #493). In this store, each page begins where the previous page ended.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 
@@ -22,13 +22,14 @@ namespace {
 constexpr std::uint64_t kRounds = 20;
 constexpr std::uint64_t kTasksARound = 500;
 
-/// DETENT_BLOAT_TASKS: how many come and go under the snapshot.
+/// The number of rounds. DETENT_BLOAT_TASKS sets the number of tasks that are added and erased
+/// under the snapshot.
 std::uint64_t rounds_wanted() {
   const char* const text = std::getenv("DETENT_BLOAT_TASKS");
   return text != nullptr ? std::strtoull(text, nullptr, 10) / kTasksARound : kRounds;
 }
 
-/// A session that sees the database as it was when this was made, until it goes.
+/// A session with an open snapshot: it sees the database as it was when this object was made.
 class HeldSnapshot {
  public:
   explicit HeldSnapshot(const std::string& url)
@@ -61,8 +62,8 @@ class PostgresBloatTest : public testing::Test {
   std::unique_ptr<Store> open() {
     return PostgresStore::open({.url = url_, .owner = 1}, clock_).value();
   }
-  /// Blocks of the tasks' table and indexes that sessions have looked at; all that were open have
-  /// told.
+  /// The number of blocks of the task table and its indexes that sessions have read. It waits until
+  /// the store's sessions have ended, because a session reports its numbers at its end.
   std::int64_t blocks() {
     while (value_of(url_,
                     "select count(*) from pg_stat_activity where application_name like "
@@ -73,14 +74,14 @@ class PostgresBloatTest : public testing::Test {
         "select sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::bigint "
         "from pg_statio_user_tables where relname = 'task'"));
   }
-  /// What a page of ten tasks after `after` looks at.
+  /// The number of blocks that reading ten tasks after `after` reads.
   std::int64_t blocks_of_page(const Place& after) {
     const std::int64_t before = blocks();
     {
       const std::unique_ptr<Store> store = open();
       EXPECT_EQ(store->read(after, end_of(Lane::due), 10).value().tasks.size(), 10u);
     }
-    // It has looked at some, and PostgreSQL may tell of them a little later.
+    // The read has touched at least one block, but PostgreSQL may report it a little later.
     std::int64_t after_it = blocks();
     while (after_it == before) after_it = blocks();
     return after_it - before;
@@ -90,9 +91,10 @@ class PostgresBloatTest : public testing::Test {
   std::string url_ = shared_cluster().new_database();
 };
 
-TEST_F(PostgresBloatTest, PagesDoNotWalkOverTheDeadUnderALongTransaction) {
+TEST_F(PostgresBloatTest, PagesSkipDeadRowsDuringALongTransaction) {
   open();  // makes the tables
-  // What PostgreSQL's own vacuum looks at would count too; it is run by hand below.
+  // The blocks that an automatic vacuum reads would be counted, too. So the test runs the vacuum
+  // itself.
   execute(url_, "alter table detent.task set (autovacuum_enabled = off)");
   const HeldSnapshot snapshot(url_);
   ASSERT_TRUE(snapshot.is_held());
@@ -114,13 +116,14 @@ TEST_F(PostgresBloatTest, PagesDoNotWalkOverTheDeadUnderALongTransaction) {
     ASSERT_TRUE(store->write(live, Durability::buffered));
   }
   execute(url_, "vacuum detent.task");
-  EXPECT_LT(blocks_of_page(place_of(last)), 30) << "it begins behind the dead";
-  EXPECT_GT(blocks_of_page(begin_of(Lane::due)), 100) << "which are there, or this shows nothing";
+  EXPECT_LT(blocks_of_page(place_of(last)), 30) << "the page begins after the dead rows";
+  EXPECT_GT(blocks_of_page(begin_of(Lane::due)), 100) << "without dead rows the test shows nothing";
   EXPECT_TRUE(snapshot.is_held());
 }
 
-// After a quiet night, say: the statistics are of a table with a task, and a flood has come since.
-TEST_F(PostgresBloatTest, PagesReadNoMoreThanTheyHoldWhateverTheStatisticsSay) {
+// For example after a quiet night: the statistics are of a table with one task, and many tasks have
+// come since.
+TEST_F(PostgresBloatTest, PagesReadOnlyTheirRowsDespiteOldStatistics) {
   const auto write = [this](std::uint64_t first, std::uint64_t count) {
     const std::unique_ptr<Store> store = open();
     WriteBatch batch;

@@ -1,4 +1,4 @@
-// The fixture of tests with lease tables and stores of shards in one database.
+// The fixture of tests that use lease tables, and stores of several shards, in one database.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ inline WriteBatch new_task(std::uint64_t n) {
   return batch;
 }
 
-/// A batch with something for every table.
+/// A batch that writes to almost every table.
 inline WriteBatch full_batch(std::uint64_t n) {
   WriteBatch batch = new_task(n);
   QueueRecord queue;
@@ -82,7 +82,7 @@ class PostgresCluster : public testing::Test {
     execute(url_, "update detent.lease set until = now() - interval '1 ms'");
   }
   std::string value(const std::string& sql) { return value_of(url_, sql); }
-  /// All rows of the tables that hold what a shard has, as text.
+  /// All rows of the tables with the data of shards, as text.
   std::string contents() {
     std::string all;
     for (const char* table :
@@ -93,7 +93,7 @@ class PostgresCluster : public testing::Test {
     }
     return all;
   }
-  /// Asks again until the answer is `expected`; false when it has not come to be.
+  /// Runs the query until its value is `expected`. Returns false if that does not happen.
   bool wait_until(const std::string& sql, const std::string& expected) {
     for (int i = 0; i < 20'000; ++i) {
       if (value(sql) == expected) return true;

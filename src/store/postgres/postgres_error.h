@@ -1,4 +1,4 @@
-// PostgreSQL's outcomes as our errors.
+// Turns the errors of PostgreSQL into errors of this program.
 #pragma once
 
 #include <string_view>
@@ -7,18 +7,18 @@
 
 namespace detent {
 
-/// What a statement of ours says when the shard's row does not carry our epoch, when it does not
-/// know of our last write, and when a row that must be there is not: as the number that it is then
-/// made to read (batch_statement.h).
+/// Words that a statement of this program reads as a number to make itself fail
+/// (batch_statement.h). kFenced: the row of the shard has another epoch. kWritesMissing: the row
+/// does not know of our last write. kRowsMissing: a row that must exist is missing.
 inline constexpr std::string_view kFenced = "fenced";
 inline constexpr std::string_view kWritesMissing = "writes_missing";
 inline constexpr std::string_view kRowsMissing = "rows_missing";
 
-/// `state` is an SQLSTATE, "" when the server said none; `message` is PostgreSQL's. The code says
-/// what the caller can do.
+/// The error for an SQLSTATE and a message of PostgreSQL. `state` is "" if the server sent none.
+/// The code of the error tells the caller what to do.
 Error postgres_error(std::string_view state, std::string_view message);
 
-/// Another owner has raised the shard's epoch: nothing was changed.
+/// The error if another owner has raised the epoch of the shard. Nothing was changed.
 Error fenced_error();
 
 }  // namespace detent

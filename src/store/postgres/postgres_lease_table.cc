@@ -21,7 +21,7 @@ namespace {
 
 constexpr ShardNumber kShardsOfNew = 16;
 
-// What a row of a beat's answer is.
+// The kinds of rows in the result of a beat.
 constexpr std::int64_t kMember = 0;
 constexpr std::int64_t kHeld = 1;
 constexpr std::int64_t kFree = 2;
@@ -47,10 +47,10 @@ std::uint64_t epoch_in(const Rows& rows, std::size_t row, int column) {
   return static_cast<std::uint64_t>(rows.bigint(row, column));
 }
 
-/// All of it is on one snapshot: `seen` and `renewed` are not in what the selects read. The row of
-/// a member that was killed stays for kMissingMemberKept, so that others can tell it is missing; a
-/// member that leaves removes its own. A row that another removes just now is left to that one, so
-/// that nobody waits in a circle.
+/// All parts of the statement run on one snapshot, so the SELECTs do not see the changes of `seen`
+/// and `renewed`. The row of a killed member stays for kMissingMemberKept, so that others can see
+/// that it is missing. A member that leaves removes its own row. `skip locked` skips rows that
+/// another beat is removing, so that beats never wait for each other in a circle.
 Statement beat_statement(const Member& me, std::span<const ShardLease> held,
                          std::chrono::milliseconds lease) {
   std::vector<std::int64_t> shards;
@@ -158,15 +158,17 @@ class OpenLeaseTable final : public PostgresLeaseTable {
   Connection connection_;
   ShardNumber shards_ = 0;
   std::string secret_;
-  std::chrono::milliseconds pause_;  // before the next try, should this one fail
-  MonotonicTime try_at_{};           // while there is no connection
+  std::chrono::milliseconds pause_;  // before the next attempt, if this attempt fails
+  MonotonicTime try_at_{};           // earliest next attempt while there is no connection
 };
 
 Result<void> OpenLeaseTable::prepare() {
   const ShardNumber wanted = options_.shards.value_or(kShardsOfNew);
   if (wanted == 0 || wanted > kMostShards) {
     return Error{ErrorCode::invalid_argument,
-                 "a cluster has 1 to " + std::to_string(kMostShards) + " shards", "shards"};
+                 "the number of shards must be 1 to " + std::to_string(kMostShards) + ", got " +
+                     std::to_string(wanted),
+                 "shards"};
   }
   TRY(migrate(connection_));
   std::vector<Statement> statements = make_cluster(wanted);
@@ -176,7 +178,7 @@ Result<void> OpenLeaseTable::prepare() {
   if (options_.shards && *options_.shards != there) {
     return Error{ErrorCode::invalid_argument,
                  "the cluster of this database has " + std::to_string(there) + " shards, not " +
-                     std::to_string(*options_.shards) + "; their number never changes",
+                     std::to_string(*options_.shards) + "; the number cannot be changed",
                  "shards"};
   }
   shards_ = there;
@@ -187,7 +189,9 @@ Result<void> OpenLeaseTable::prepare() {
 Result<Rows> OpenLeaseTable::run(Statement statement, std::string_view doing) {
   if (!connection_.is_open() && clock_.now() < try_at_) {
     return Error{ErrorCode::unavailable,
-                 std::string(doing) + ": the database could not be reached a moment ago", ""};
+                 std::string(doing) +
+                     ": no connection to the database, the last attempt failed a moment ago",
+                 ""};
   }
   Result<Rows> rows = connection_.run_one(std::move(statement));
   if (rows) {
@@ -206,7 +210,8 @@ Result<ClusterView> OpenLeaseTable::beat(const Member& me, std::span<const Shard
   return view_of(rows, me);
 }
 
-/// Synced, as all here is: an epoch that a crash of the database took back would be given twice.
+/// This write is synced, as all writes of this class. If a crash of the database took back an
+/// epoch, the epoch would be given twice.
 Result<std::optional<ShardLease>> OpenLeaseTable::take(ShardNumber shard, const std::string& node) {
   Statement take;
   const std::string number = take.add_bigint(shard);
@@ -226,7 +231,7 @@ Result<void> OpenLeaseTable::give_up(const ShardLease& lease) {
   give_up.set_sql(
       "update detent.lease set until = null where shard = " + give_up.add_bigint(lease.shard) +
       " and epoch = " + give_up.add_bigint(static_cast<std::int64_t>(lease.epoch)));
-  TRY(run(std::move(give_up), "give shard " + std::to_string(lease.shard) + " up"));
+  TRY(run(std::move(give_up), "give up shard " + std::to_string(lease.shard)));
   return ok();
 }
 

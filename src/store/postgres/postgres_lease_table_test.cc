@@ -1,6 +1,6 @@
-// What only PostgreSQL can show of lease tables: one cluster for ever, races, a database that goes
-// and comes, a pgbouncer. The contract itself is tested in tests/contract, the stores of shards in
-// shard_lease_test.cc.
+// Tests the parts of lease tables that need PostgreSQL: the fixed number of shards, races, a
+// database that stops and starts, and a pgbouncer. tests/contract tests the contract.
+// shard_lease_test.cc tests the stores of shards.
 #include "store/postgres/postgres_lease_table.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 
 // The cluster.
 
-TEST_F(PostgresCluster, ItsNumberOfShardsIsForEver) {
+TEST_F(PostgresCluster, ItsNumberOfShardsCannotBeChanged) {
   EXPECT_EQ(opened_table(4)->shards(), 4u);
   EXPECT_EQ(opened_table(4)->shards(), 4u);
   EXPECT_EQ((*open_table(std::nullopt))->shards(), 4u);
@@ -37,13 +37,13 @@ TEST_F(PostgresCluster, ItsNumberOfShardsIsForEver) {
   EXPECT_EQ(value("select count(*) from detent.shard"), "4");
 }
 
-TEST_F(PostgresCluster, HasSixteenShardsUnlessToldOtherwise) {
+TEST_F(PostgresCluster, HasSixteenShardsByDefault) {
   EXPECT_EQ(open_table(0).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(open_table(kMostShards + 1).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ((*open_table(std::nullopt))->shards(), 16u);
 }
 
-TEST_F(PostgresCluster, ItsSecretIsOneForAllNodesAndNoOtherClusters) {
+TEST_F(PostgresCluster, AllNodesGetItsSecretAndAnotherClusterHasAnother) {
   const std::string secret = opened_table()->secret();
   EXPECT_EQ(secret.size(), 64u);
   EXPECT_EQ(secret.find_first_not_of("0123456789abcdef"), std::string::npos) << secret;
@@ -52,7 +52,7 @@ TEST_F(PostgresCluster, ItsSecretIsOneForAllNodesAndNoOtherClusters) {
   EXPECT_NE(opened_table()->secret(), secret);
 }
 
-TEST_F(PostgresCluster, NodesThatStartAtOnceMakeItOnce) {
+TEST_F(PostgresCluster, NodesThatStartTogetherCreateItOnce) {
   constexpr std::size_t kNodes = 4;
   std::vector<Result<Table>> tables;
   for (std::size_t i = 0; i < kNodes; ++i) tables.emplace_back(Error{});
@@ -69,7 +69,7 @@ TEST_F(PostgresCluster, NodesThatStartAtOnceMakeItOnce) {
   EXPECT_EQ(value("select count(*) from detent.lease"), "4");
 }
 
-TEST_F(PostgresCluster, NodesFindQueuesWithPartitionsWhereShardsHaveWrittenThem) {
+TEST_F(PostgresCluster, NodesFindTheQueuesWithPartitionsOfAllShards) {
   const Table table = opened_table();
   EXPECT_TRUE(table->partitioned()->empty());
   const auto record = [](const char* name, std::uint32_t number, std::uint32_t partitions) {
@@ -89,7 +89,7 @@ TEST_F(PostgresCluster, NodesFindQueuesWithPartitionsWhereShardsHaveWrittenThem)
   }
 }
 
-TEST_F(PostgresCluster, RowsOfShardsThatAreMissingAreMade) {
+TEST_F(PostgresCluster, OpeningCreatesMissingRowsOfShards) {
   const ShardLease lease = **opened_table()->take(3, "ada");
   execute(url_,
           "delete from detent.shard where shard = 1; delete from detent.lease where shard = 1");
@@ -101,13 +101,13 @@ TEST_F(PostgresCluster, RowsOfShardsThatAreMissingAreMade) {
 
 // Races.
 
-TEST_F(PostgresCluster, OfSeveralThatReachForAShardExactlyOneGetsIt) {
+TEST_F(PostgresCluster, IfSeveralNodesTakeAShardExactlyOneGetsIt) {
   constexpr std::size_t kNodes = 3;
   constexpr int kRounds = 40;
   std::vector<Table> tables;
   for (std::size_t i = 0; i < kNodes; ++i) tables.push_back(opened_table());
   for (int round = 1; round <= kRounds; ++round) {
-    Connection gate({.url = url_});  // all of them stand before the row, then go at once
+    Connection gate({.url = url_});  // all nodes wait for this row, then go together
     ASSERT_TRUE(gate.run(
         {Statement("begin"), Statement("select from detent.lease where shard = 2 for update")}));
     std::vector<std::optional<ShardLease>> taken(kNodes);
@@ -130,7 +130,7 @@ TEST_F(PostgresCluster, OfSeveralThatReachForAShardExactlyOneGetsIt) {
   EXPECT_EQ(value("select epoch from detent.shard where shard = 2"), std::to_string(kRounds));
 }
 
-TEST_F(PostgresCluster, ALeaseIsRenewedOrTakenNeverBoth) {
+TEST_F(PostgresCluster, ALeaseIsEitherRenewedOrTaken) {
   const Table mine = opened_table();
   const Table others = opened_table();
   int renewed = 0;
@@ -159,9 +159,9 @@ TEST_F(PostgresCluster, ALeaseIsRenewedOrTakenNeverBoth) {
   EXPECT_LT(renewed, 40);
 }
 
-// The database and what is before it.
+// A database that stops and starts, and a pgbouncer.
 
-TEST_F(PostgresCluster, ATableThatLostItsDatabaseTriesAgainNowAndThen) {
+TEST_F(PostgresCluster, ATableThatLostItsDatabaseConnectsAgainAfterAPause) {
   PrivateCluster cluster;
   url_ = cluster.new_database();
   ManualClock clock;
@@ -171,7 +171,7 @@ TEST_F(PostgresCluster, ATableThatLostItsDatabaseTriesAgainNowAndThen) {
   cluster.stop();
   EXPECT_EQ(table->beat(ada_, held).error().code, ErrorCode::unavailable);
   cluster.start();
-  const auto too_soon = table->beat(ada_, held);  // of that it has not heard yet
+  const auto too_soon = table->beat(ada_, held);  // the pause has not ended
   ASSERT_FALSE(too_soon);
   EXPECT_NE(message_of(too_soon).find("a moment ago"), std::string::npos) << message_of(too_soon);
   clock.advance(milliseconds{10'000} / 64);
@@ -182,13 +182,13 @@ TEST_F(PostgresCluster, ATableThatLostItsDatabaseTriesAgainNowAndThen) {
   EXPECT_EQ(*table->take(3, "ben"), std::nullopt);
 }
 
-TEST_F(PostgresCluster, ATableWaitsLongerTheMoreOftenItTriesInVainAndNeverLong) {
+TEST_F(PostgresCluster, ThePauseDoublesWithEachFailedAttemptUpToALimit) {
   PrivateCluster cluster;
   url_ = cluster.new_database();
   ManualClock clock;
   const Table table = *PostgresLeaseTable::open({.url = url_, .shards = 4}, clock);
   cluster.stop();
-  std::vector<int> waited;  // in steps of a 64th of a lease
+  std::vector<int> waited;  // in units of 1/64 of a lease
   ASSERT_FALSE(table->owners());
   for (int tries = 0, steps = 0; tries < 5;) {
     clock.advance(milliseconds{10'000} / 64);
@@ -200,7 +200,7 @@ TEST_F(PostgresCluster, ATableWaitsLongerTheMoreOftenItTriesInVainAndNeverLong) 
   EXPECT_EQ(waited, (std::vector<int>{1, 2, 4, 8, 8}));
 }
 
-TEST_F(PostgresCluster, ADatabaseThatCrashesForgetsNoEpoch) {
+TEST_F(PostgresCluster, EpochsSurviveACrashOfTheDatabase) {
   PrivateCluster cluster(PrivateCluster::Fsync::on);
   url_ = cluster.new_database();
   std::uint64_t last = 0;
@@ -239,7 +239,7 @@ TEST_F(PostgresCluster, WorksThroughAPgbouncerInTransactionMode) {
   EXPECT_EQ(value_of(direct, "select count(*) from pg_prepared_statements"), "0");
 }
 
-TEST_F(PostgresCluster, SessionsSayWhoseTheyAre) {
+TEST_F(PostgresCluster, SessionsShowTheNodeAndTheShard) {
   const Table table = *PostgresLeaseTable::open({.url = url_, .shards = 4, .node = "ada"}, clock_);
   const ShardLease lease = **table->take(3, "ada");
   const auto store =
@@ -255,7 +255,7 @@ TEST_F(PostgresCluster, BeatsChangeRowsInPlace) {
   std::vector<ShardLease> held;
   for (ShardNumber shard = 0; shard < 4; ++shard) held.push_back(**table->take(shard, "ada"));
   for (int i = 0; i < 100; ++i) ASSERT_EQ(table->beat(ada_, held)->held.size(), 4u);
-  table.reset();  // its session tells its counts when it ends
+  table.reset();  // a session reports its counts at its end
   ASSERT_TRUE(
       wait_until("select sum(n_tup_upd) >= 499 from pg_stat_user_tables where relname in "
                  "('lease', 'member')",

@@ -20,8 +20,8 @@ Result<void> check_url(const std::string& url) {
       PQconninfoParse(url.c_str(), nullptr));
   if (parsed && is_postgres_url(url)) return ok();
   return Error{ErrorCode::invalid_argument,
-               "open store: this is no address of a PostgreSQL database, as "
-               "postgres://user@host:5432/database is one",
+               "open store: the URL is not the address of a PostgreSQL database; use "
+               "postgres://user@host:5432/database",
                "store"};
 }
 

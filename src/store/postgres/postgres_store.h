@@ -1,14 +1,14 @@
-// The store in PostgreSQL (15 or later), for whoever has a database at hand and wants no other disk
-// to look after.
+// The store in PostgreSQL (15 or later), for users who already have a database and do not want to
+// maintain a data folder.
 //
-// Every batch is one SQL statement with arrays, in one round trip. The same statement raises
-// nothing and changes nothing unless the shard's row still carries the epoch of this store, so a
-// server that was declared dead, stopped or cut off can do no harm when it comes back: the database
-// decides, at the moment of the change. No extension, no advisory lock and no LISTEN is used, and
-// no prepared statement where a pooler stands in between, as a pgbouncer in transaction mode may
-// (connection.h).
-// docs/internals/storage-format.md defines the tables; docs/operating/postgresql.md is for whoever
-// runs the database.
+// Each batch is one SQL statement with arrays, so it takes one round trip. The statement changes
+// nothing unless the row of the shard still has the epoch of this store. So a server that was
+// declared dead, stopped or disconnected does no harm when it comes back: the database decides, at
+// the moment of the change. The store uses no extension, no advisory lock and no LISTEN. It uses no
+// prepared statements behind a pooler such as pgbouncer in transaction mode (connection.h).
+//
+// docs/internals/storage-format.md defines the tables. docs/operating/postgresql.md is for
+// operators of the database.
 #pragma once
 
 #include <chrono>
@@ -26,54 +26,60 @@ namespace detent {
 struct PostgresStoreOptions {
   /// "postgres://user:password@host:5432/database?…", as libpq reads it.
   std::string url;
-  /// Which shard of the database's this is: 0 unless it has an epoch. Shards do not see each other.
+  /// The shard of the database. It is 0 if there is no epoch. Shards do not see each other.
   std::uint32_t shard = 0;
-  /// Of a lease on the shard that somebody else looks after (postgres_lease_table.h). None: the
-  /// database is for this store alone, which takes a lease of its own.
+  /// The epoch of a lease on the shard that the caller manages (postgres_lease_table.h). Default:
+  /// the database is for this store alone, and the store takes a lease of its own.
   std::optional<std::uint64_t> epoch = {};
-  /// Names who opens without an epoch, at random: whoever has the same name takes its own lease
-  /// over at once, so a process can open a store again that it lost.
+  /// A random name for the process that opens the store without an epoch. A process with the same
+  /// name may take over its own lease immediately. So a process can open a store again after it has
+  /// lost the store.
   std::uint64_t owner = 0;
-  /// How long the database keeps the shard for an owner from which nothing is heard, by its own
-  /// clock. It is renewed three times as often.
+  /// The length of the store's own lease, by the clock of the database. The store renews it three
+  /// times in this time. Another server must wait this long if the owner is silent.
   std::chrono::milliseconds lease = std::chrono::seconds{10};
-  /// The most that a statement may take, in the database.
+  /// The time limit of a statement in the database.
   std::chrono::milliseconds statement_timeout = std::chrono::seconds{30};
-  /// For people who look at the database's sessions.
+  /// A name for people who look at the sessions of the database.
   std::string node = {};
 };
 
-/// Makes the store; all else of it is behind the interface. A read after a lost connection makes
-/// another; a write that failed is followed by none until the store is opened again.
+/// Opens the store. The rest is behind the interface. After a lost connection, the next read
+/// connects again. After a failed write, all writes fail until the store is opened again.
 ///
-/// Without an epoch it has, beside the caller's thread, one that renews its lease, with a
-/// connection of its own. With one it neither takes, renews nor ends a lease, and can be opened
-/// once: what an earlier store of the same epoch still has under way would come too late to be
-/// seen. Who has lost such a store gives the lease up and takes the shard again. begin_epoch()
-/// answers that epoch at first; called again it raises it, which the lease table does not know of.
+/// Without an epoch, the store has a second thread, which renews the lease over its own connection.
+///
+/// With an epoch, the store does not take, renew or end a lease. Each epoch can be opened only
+/// once: a second store of the same epoch would not see the unfinished writes of the first one. A
+/// caller that has lost such a store gives up the lease and takes the shard again. The first
+/// begin_epoch() returns the epoch of opening. Further calls raise the epoch, and the lease table
+/// does not know of this.
 class PostgresStore {
  public:
-  /// Makes the tables if they are missing, then takes the shard. Blocks while it connects (5
-  /// seconds a host, unless the URL says otherwise). `clock` must outlive the store; it only tells
-  /// when to renew. Errors: unavailable when the database cannot be reached, another owner's lease
-  /// has not run out, or the epoch is no longer the shard's; invalid_argument when the URL is none,
-  /// the database refuses us, a newer version made its tables, or there is no epoch and the
-  /// database has more shards than one. No message repeats the password.
+  /// Creates the tables if they are missing, then takes the shard. Blocks while it connects (5
+  /// seconds for each host, unless the URL says otherwise). `clock` must outlive the store; it only
+  /// decides when to renew the lease. No error message contains the password. Errors:
+  ///  - unavailable: the database cannot be reached, the lease of another owner has not expired, or
+  ///    the shard has another epoch.
+  ///  - invalid_argument: the URL is invalid, the database refuses the login, a newer version made
+  ///    the tables, or there is no epoch and the database has more than one shard.
   static Result<std::unique_ptr<Store>> open(const PostgresStoreOptions& options, Clock& clock);
-  /// How many shards there are for open_to_read(): more than one are those of a cluster. Errors: as
-  /// open_to_read(), of any shard.
+  /// The number of shards for open_to_read(). More than one means a cluster. Errors: as
+  /// open_to_read(), for each shard.
   static Result<std::uint32_t> shards_to_read(const PostgresStoreOptions& options);
-  /// Opens the shard to look at it: nothing in the database is changed, not the tables and not the
-  /// epoch, under which leases were kept; every write fails, and reads do once somebody takes the
-  /// shard. Errors: unavailable when the database cannot be reached, or an owner's lease runs;
-  /// invalid_argument when the URL is none, the database refuses us, or the tables are of a newer
-  /// version; not_found when there are none, or no server has been started on them.
+  /// Opens the shard for reading only. It changes neither the tables nor the epoch, so leases that
+  /// a stopped server has kept stay valid. All writes fail. Reads fail after another server has
+  /// taken the shard. Errors:
+  ///  - unavailable: the database cannot be reached, or the lease of an owner has not expired.
+  ///  - invalid_argument: the URL is invalid, the database refuses the login, or the tables have a
+  ///    newer version.
+  ///  - not_found: there are no tables, or no server has used them yet.
   static Result<std::unique_ptr<Store>> open_to_read(const PostgresStoreOptions& options);
 };
 
-/// Whether this is meant to be the address of a database: "postgres://…" or "postgresql://…".
+/// True if the URL begins with "postgres://" or "postgresql://".
 bool is_postgres_url(const std::string& url) noexcept;
-/// "postgres://host:5432/database": what may be shown of an address.
+/// The part of a URL that may be shown: "postgres://host:5432/database", without user and password.
 std::string shown_postgres_url(const std::string& url);
 
 }  // namespace detent

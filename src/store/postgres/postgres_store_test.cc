@@ -1,6 +1,6 @@
-// What only PostgreSQL can show: epochs that fence, leases, tables made by several at once,
-// connections that break in the midst of a write, a database that crashes, and a pgbouncer. The
-// contract itself is tested in tests/contract.
+// Tests the parts of the store that need PostgreSQL: fencing by epochs, leases, several programs
+// that create the tables together, connections that break during a write, a database that crashes,
+// and a pgbouncer. tests/contract tests the contract.
 #include "store/postgres/postgres_store.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class PostgresStoreTest : public testing::Test {
     execute(url_, "update detent.lease set until = now() - interval '1 ms'");
   }
   std::string value(const std::string& sql) { return value_of(url_, sql); }
-  /// Asks again until the answer is `expected`; false when it has not come to be.
+  /// Runs the query until its value is `expected`. Returns false if that does not happen.
   bool wait_until(const std::string& sql, const std::string& expected) {
     for (int i = 0; i < 20'000; ++i) {
       if (value(sql) == expected) return true;
@@ -79,9 +79,9 @@ std::string message_of(const Result<void>& result) {
   return result ? "no error" : result.error().message;
 }
 
-// The fence.
+// Fencing.
 
-TEST_F(PostgresStoreTest, AnOlderEpochChangesNothingAndFailsForEver) {
+TEST_F(PostgresStoreTest, AWriteUnderAnOldEpochChangesNothingAndAllLaterWritesFail) {
   const std::unique_ptr<Store> old = opened(1);
   ASSERT_TRUE(old->begin_epoch());
   WriteBatch first = new_task(1);
@@ -145,17 +145,17 @@ TEST_F(PostgresStoreTest, NoKindOfWriteGetsPastTheFence) {
     EXPECT_EQ(value("select epoch from detent.shard"), epoch);
     EXPECT_EQ(value("select count(*) from detent.task"), "1");
     EXPECT_EQ(value("select count(*) from detent.task_key"), "1");
-    EXPECT_FALSE(old->write(new_task(2), Durability::synced));  // for ever
+    EXPECT_FALSE(old->write(new_task(2), Durability::synced));  // all later writes fail, too
     EXPECT_TRUE(current->write(new_task(3), Durability::synced));
   }
 }
 
-// A batch that has the shard's row, and stands before its commit, when another takes the shard
-// over.
-TEST_F(PostgresStoreTest, ABatchUnderWayIsSeenByTheNextOwner) {
+// The batch holds the row of the shard and has not committed yet when another server takes the
+// shard.
+TEST_F(PostgresStoreTest, TheNextOwnerSeesABatchThatWasRunning) {
   const std::unique_ptr<Store> old = opened(1);
   let_lease_run_out();
-  Connection blocker({.url = url_});  // its row is in the batch's way, at first
+  Connection blocker({.url = url_});  // the batch waits for this row
   ASSERT_TRUE(blocker.run(
       {Statement("begin"), Statement("insert into detent.task values (0, 256, 1, 0, 0, 0, '')")}));
   Result<void> written;
@@ -172,8 +172,8 @@ TEST_F(PostgresStoreTest, ABatchUnderWayIsSeenByTheNextOwner) {
   EXPECT_FALSE(old->write(new_task(2), Durability::synced));
 }
 
-// A batch that waits for the shard's row while another takes it.
-TEST_F(PostgresStoreTest, ABatchThatComesBehindTheNextOwnerNeverTakesEffect) {
+// The batch waits for the row of the shard while another server takes the shard.
+TEST_F(PostgresStoreTest, ABatchThatRunsAfterTheNextOwnerHasNoEffect) {
   const std::unique_ptr<Store> old = opened(1);
   Connection taker({.url = url_});
   ASSERT_TRUE(
@@ -187,7 +187,7 @@ TEST_F(PostgresStoreTest, ABatchThatComesBehindTheNextOwnerNeverTakesEffect) {
   EXPECT_EQ(value("select count(*) from detent.task"), "0");
 }
 
-TEST_F(PostgresStoreTest, AMissingRowIsToldAndNothingOfTheBatchIsThere) {
+TEST_F(PostgresStoreTest, AMissingRowIsAnErrorAndTheBatchIsNotApplied) {
   const std::unique_ptr<Store> store = opened(1);
   WriteBatch batch = new_task(2);
   batch.erases = {due_place(1)};
@@ -198,13 +198,13 @@ TEST_F(PostgresStoreTest, AMissingRowIsToldAndNothingOfTheBatchIsThere) {
 
 // The lease.
 
-TEST_F(PostgresStoreTest, AShardIsTakenWhenItsLeaseHasRunOutAndByItsOwnerAtOnce) {
+TEST_F(PostgresStoreTest, AShardIsTakenAfterItsLeaseExpiresOrByItsOwnerImmediately) {
   std::unique_ptr<Store> first = opened(1);
   EXPECT_EQ(open(2).error().code, ErrorCode::unavailable);
   EXPECT_NE(open(2).error().message.find("in use by another server (process "), std::string::npos);
   const std::unique_ptr<Store> again = opened(1);
   EXPECT_FALSE(first->write({}, Durability::synced));
-  first.reset();  // does not let go what is no longer its own
+  first.reset();  // does not release the lease of its successor
   EXPECT_EQ(open(2).error().code, ErrorCode::unavailable);
   let_lease_run_out();
   EXPECT_TRUE(open(2));
@@ -222,7 +222,7 @@ TEST_F(PostgresStoreTest, TheLeaseIsRenewedAsTimePasses) {
 
 // The tables.
 
-TEST_F(PostgresStoreTest, SeveralThatStartAtOnceMakeTheTablesOnce) {
+TEST_F(PostgresStoreTest, ServersThatStartTogetherCreateTheTablesOnce) {
   constexpr std::size_t kServers = 4;
   std::vector<Result<std::unique_ptr<Store>>> stores;
   for (std::size_t i = 0; i < kServers; ++i) stores.emplace_back(Error{});
@@ -262,7 +262,7 @@ TEST_F(PostgresStoreTest, TablesOfANewerProgramAreRefused) {
   EXPECT_NE(unread.error().message.find(expected), std::string::npos) << unread.error().message;
 }
 
-TEST_F(PostgresStoreTest, AMigrationThatFailsLeavesNothing) {
+TEST_F(PostgresStoreTest, AFailedMigrationLeavesNoTables) {
   execute(url_, "create schema detent; create table detent.due_count (there int)");
   EXPECT_FALSE(open(1));
   EXPECT_EQ(value("select count(*) from pg_tables where schemaname = 'detent'"), "2");
@@ -297,7 +297,7 @@ TEST_F(PostgresStoreTest, SumsAndQueuesAreChangedInPlace) {
     batch.due_counts = {{.bin = {}, .count = 1}};
     ASSERT_TRUE(store->write(batch, Durability::buffered));
   }
-  store.reset();  // its session tells its counts when it ends
+  store.reset();  // a session reports its counts at its end
   const std::string hot =
       "select bool_and(n_tup_hot_upd >= 195) from pg_stat_user_tables where relname in ('queue', "
       "'due_count', 'shard')";
@@ -308,7 +308,7 @@ TEST_F(PostgresStoreTest, SumsAndQueuesAreChangedInPlace) {
   EXPECT_EQ(value(hot), "t");
 }
 
-TEST_F(PostgresStoreTest, SumsOfNothingAreRemovedAtTheNextStart) {
+TEST_F(PostgresStoreTest, DueCountsOfZeroAreRemovedAtTheNextStart) {
   std::unique_ptr<Store> store = opened(1);
   WriteBatch batch;
   batch.due_counts = {{.bin = {}, .count = 1}};
@@ -322,7 +322,7 @@ TEST_F(PostgresStoreTest, SumsOfNothingAreRemovedAtTheNextStart) {
 
 // Errors.
 
-TEST_F(PostgresStoreTest, WhatCannotBeReachedOrIsNoAddressIsTold) {
+TEST_F(PostgresStoreTest, AnUnreachableOrInvalidUrlIsAnErrorWithoutThePassword) {
   const auto code = [this](const std::string& url) {
     const auto store = PostgresStore::open({.url = url, .owner = 1}, clock_);
     EXPECT_FALSE(store);
@@ -346,18 +346,19 @@ TEST_F(PostgresStoreTest, AStatementThatTakesTooLongFails) {
   EXPECT_EQ((*store)->write(new_task(1), Durability::synced).error().code, ErrorCode::unavailable);
   blocker.close();
   EXPECT_EQ(value("select count(*) from detent.task"), "0");
-  EXPECT_EQ(count(**store), 0u);  // reading goes on
+  EXPECT_EQ(count(**store), 0u);  // reads still succeed
 }
 
-TEST_F(PostgresStoreTest, ATransactionThatStandsStillIsEndedByTheDatabase) {
+TEST_F(PostgresStoreTest, TheDatabaseEndsAnIdleTransaction) {
   Connection connection({.url = url_, .idle_timeout = milliseconds{100}});
   execute(url_, "create table held (a int)");
   ASSERT_TRUE(connection.run({Statement("begin"), Statement("lock table held")}));
-  EXPECT_EQ(value("select count(*) from held"), "0");  // waits for the lock, and gets it
+  EXPECT_EQ(value("select count(*) from held"),
+            "0");  // waits for the lock until the transaction ends
   EXPECT_FALSE(connection.run_one(Statement("commit")));
 }
 
-TEST_F(PostgresStoreTest, ReadingGoesOnAfterALostConnection) {
+TEST_F(PostgresStoreTest, ReadsSucceedAgainAfterALostConnection) {
   const std::unique_ptr<Store> store = opened(1);
   ASSERT_TRUE(store->write(new_task(1), Durability::synced));
   execute(url_,
@@ -368,9 +369,9 @@ TEST_F(PostgresStoreTest, ReadingGoesOnAfterALostConnection) {
   EXPECT_TRUE(store->write(new_task(2), Durability::synced));  // no write has failed
 }
 
-// Sessions ended at moments chosen at random, under way or between writes: what was acknowledged is
-// there, what failed is there as a whole or not at all.
-TEST_F(PostgresStoreTest, AWriteIsWholeWhereverItsSessionIsEnded) {
+// The test ends sessions at random moments, during writes and between them. Each acknowledged write
+// must be stored. Each failed write must be stored completely or not at all.
+TEST_F(PostgresStoreTest, AWriteIsAtomicWhereverItsSessionEnds) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -408,7 +409,7 @@ TEST_F(PostgresStoreTest, AWriteIsWholeWhereverItsSessionIsEnded) {
 
 // A database that crashes.
 
-TEST(PostgresCrash, WhatWasSyncedSurvivesAndWhatWasBufferedIsWholeOrGone) {
+TEST(PostgresCrash, SyncedWritesSurviveAndBufferedWritesAreWholeOrGone) {
   PrivateCluster cluster(PrivateCluster::Fsync::on);
   SystemClock clock;
   const std::string url = cluster.new_database();
@@ -417,7 +418,7 @@ TEST(PostgresCrash, WhatWasSyncedSurvivesAndWhatWasBufferedIsWholeOrGone) {
   for (int round = 0; round < 4; ++round) {
     auto store = open();
     ASSERT_TRUE(store) << store.error().message;
-    // Last a synced batch with tasks, or an empty one after what was buffered.
+    // The last write is synced: a batch with tasks, or an empty batch after buffered ones.
     for (int i = 0; i < 3; ++i, n += 10) {
       ASSERT_TRUE((*store)->write(new_tasks(n + 1, 10), Durability::buffered));
     }
@@ -466,7 +467,8 @@ TEST_F(PostgresStoreTest, WorksThroughAPgbouncerInTransactionMode) {
   store.reset();
   const std::unique_ptr<Store> second = opened(2);
   EXPECT_EQ(count(*second), 1'000u);
-  // What a transaction set is gone with it: the pooler's next client finds the database's settings.
+  // The settings of a transaction end with it, so the next client of the pooler finds the settings
+  // of the database.
   EXPECT_EQ(value_of(url_, "show synchronous_commit"), "on");
   EXPECT_EQ(value_of(url_, "show statement_timeout"), "0");
   EXPECT_EQ(value_of(direct, "select count(*) from pg_prepared_statements"), "0");

@@ -31,7 +31,8 @@ struct Account {
 Account server_account() {
   if (::geteuid() != 0) return {::geteuid(), ::getegid()};
   const passwd* const entry = ::getpwnam("postgres");
-  DETENT_CHECK(entry != nullptr);  // PostgreSQL is not installed: tools/setup test
+  DETENT_CHECK(entry !=
+               nullptr);  // if this fails, PostgreSQL is not installed: run tools/setup test
   return {entry->pw_uid, entry->pw_gid};
 }
 
@@ -42,7 +43,7 @@ std::string make_folder() {
   return folder;
 }
 
-/// Of the newest PostgreSQL there is.
+/// The path of a program of the newest installed PostgreSQL.
 std::string postgres_program(const std::string& name) {
   std::string found;
   std::error_code none;
@@ -50,7 +51,7 @@ std::string postgres_program(const std::string& name) {
     const std::string program = (version.path() / "bin" / name).string();
     if (fs::exists(program) && program > found) found = program;
   }
-  DETENT_CHECK(!found.empty());  // tools/setup test
+  DETENT_CHECK(!found.empty());  // if this fails, run tools/setup test
   return found;
 }
 
@@ -64,7 +65,7 @@ std::string postgres_program(const std::string& name) {
     ::_exit(126);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
-  // A shell ignores them for what runs in its background, and so would a pgbouncer.
+  // A shell ignores these signals for its background processes. A pgbouncer would inherit this.
   ::signal(SIGINT, SIG_DFL);
   ::signal(SIGQUIT, SIG_DFL);
   std::vector<char*> arguments;
@@ -77,7 +78,7 @@ std::string postgres_program(const std::string& name) {
 
 struct Spawned {
   pid_t process = -1;
-  int output = -1;  // ends when the process and all that it started have gone
+  int output = -1;  // ends after the process and all its children have ended
 };
 
 Spawned spawn(const std::vector<std::string>& command) {
@@ -90,7 +91,7 @@ Spawned spawn(const std::vector<std::string>& command) {
   return {process, pipe[0]};
 }
 
-/// What comes next of it; empty at the end.
+/// The next part of the output; empty at the end.
 std::string read_some(int output) {
   std::array<char, 4096> bytes{};
   const ssize_t size = ::read(output, bytes.data(), bytes.size());

@@ -1,6 +1,7 @@
-// A PostgreSQL of a test's own, and a pgbouncer before it: in a temporary folder, reached by a
-// socket file there, gone with the object. As root they run under the account `postgres`, because
-// PostgreSQL refuses root. For tests; a failure here is a broken test and stops the process.
+// A PostgreSQL server and a pgbouncer for one test program. They live in a temporary folder, are
+// reached by a socket file in it, and end with the object. If the test runs as root, they run under
+// the account `postgres`, because PostgreSQL refuses to run as root. If one of these functions
+// fails, the test is broken and the process stops.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +15,7 @@
 
 namespace detent {
 
-/// A server program whose output is read to its end.
+/// A server program in a child process. A thread reads its output, so that it never blocks.
 class ServerChild {
  public:
   ServerChild() = default;
@@ -22,9 +23,9 @@ class ServerChild {
   ServerChild(const ServerChild&) = delete;
   ServerChild& operator=(const ServerChild&) = delete;
 
-  /// Returns once its output contains `ready`.
+  /// Starts the program. Returns after its output contains `ready`.
   void start(const std::vector<std::string>& command, const std::string& ready);
-  /// Sends the signal and returns once it and all that it started have gone.
+  /// Sends the signal. Returns after the program and all its children have ended.
   void end(int signal);
   bool is_running() const noexcept { return process_ > 0; }
 
@@ -36,7 +37,7 @@ class ServerChild {
 
 class PrivateCluster {
  public:
-  /// With `off`, nothing is safe from a crash of the machine, and tests are quick.
+  /// With `off`, a crash of the machine loses data, but tests are fast.
   enum class Fsync : std::uint8_t { off, on };
   explicit PrivateCluster(Fsync fsync = Fsync::off);
   ~PrivateCluster();
@@ -44,12 +45,13 @@ class PrivateCluster {
   PrivateCluster& operator=(const PrivateCluster&) = delete;
 
   void start();
-  /// As `pg_ctl stop -m fast`: every connection is cut.
+  /// Like `pg_ctl stop -m fast`: closes all connections.
   void stop();
-  /// SIGKILL, as for a machine that fails: what was not on disk, or in the kernel's hands, is lost.
+  /// Sends SIGKILL, to simulate a crash. Data that was neither on disk nor given to the kernel is
+  /// lost.
   void kill();
 
-  /// An empty database.
+  /// Creates an empty database and returns its URL.
   std::string new_database();
   const std::string& folder() const noexcept { return folder_; }
 
@@ -60,7 +62,7 @@ class PrivateCluster {
   int databases_ = 0;
 };
 
-/// A pgbouncer in transaction mode before a cluster that outlives it.
+/// A pgbouncer in transaction mode in front of a cluster. The cluster must outlive it.
 class PrivateBouncer {
  public:
   explicit PrivateBouncer(const PrivateCluster& cluster);
@@ -68,7 +70,7 @@ class PrivateBouncer {
   PrivateBouncer(const PrivateBouncer&) = delete;
   PrivateBouncer& operator=(const PrivateBouncer&) = delete;
 
-  /// The same database by way of the pgbouncer.
+  /// The URL of the same database through the pgbouncer.
   std::string through(const std::string& url) const;
 
  private:
@@ -77,16 +79,17 @@ class PrivateBouncer {
   ServerChild bouncer_;
 };
 
-/// Runs SQL as a client of its own and answers the rows, as text.
+/// Runs SQL on a connection of its own. Returns the rows as text.
 Rows execute(const std::string& url, const std::string& sql);
-/// The first value of the first row; "" when there is none.
+/// The first value of the first row, or "" if there is none.
 std::string value_of(const std::string& url, const std::string& sql);
 
-/// From now on the database refuses a change of what a shard has by a transaction that does not
-/// change the shard's own row, too. A session may be excepted: session_replication_role = replica.
+/// From now on the database refuses a change to the data of a shard if the transaction does not
+/// also change the row of the shard. A session is exempt if it sets session_replication_role =
+/// replica.
 void refuse_unfenced_changes(const std::string& url);
 
-/// The cluster that all tests of a program share.
+/// A cluster that all tests of a program share.
 PrivateCluster& shared_cluster();
 
 }  // namespace detent

@@ -13,7 +13,7 @@ namespace detent {
 
 namespace {
 
-/// For people: which process has it.
+/// A name for people: the process that owns the shard.
 std::string name_of_this_process() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host = {"?"};
@@ -35,12 +35,12 @@ Statement claim_statement(const PostgresStoreOptions& options) {
   return claim;
 }
 
-/// Of what refusal() is made.
+/// The query whose row refusal() takes.
 constexpr const char* kRefusal =
     "select cluster.shards, lease.node, coalesce(extract(epoch from lease.until - "
     "clock_timestamp()) * 1000, 0)::bigint from detent.cluster, detent.lease where lease.shard = 0";
 
-/// Leases that have not run out: of which in_use() is made.
+/// The query for leases that have not expired. in_use() takes its rows.
 constexpr const char* kInUse =
     "select shard, node, (extract(epoch from until - clock_timestamp()) * 1000)::bigint from "
     "detent.lease where until > clock_timestamp()";
@@ -48,13 +48,15 @@ constexpr const char* kInUse =
 Error in_use(const Rows& leases) {
   return {ErrorCode::unavailable,
           "shard " + std::to_string(leases.bigint(0, 0)) + " is in use by " +
-              std::string(leases.bytes(0, 1)) + "; its lease runs out in " +
+              std::string(leases.bytes(0, 1)) + "; its lease expires in " +
               std::to_string(leases.bigint(0, 2)) +
-              " ms, unless it is renewed. Stop all servers that use the database first",
+              " ms unless it is renewed. Stop all servers that use the database first",
           ""};
 }
 
-Error never_used() { return {ErrorCode::not_found, "no server has been started on it", "store"}; }
+Error never_used() {
+  return {ErrorCode::not_found, "no server has used this database yet", "store"};
+}
 
 Error refusal(const Rows& state) {
   const std::int64_t shards = state.bigint(0, 0);
@@ -66,8 +68,8 @@ Error refusal(const Rows& state) {
   }
   return {ErrorCode::unavailable,
           "shard 0 is in use by another server (" + std::string(state.bytes(0, 1)) +
-              "); its lease runs out in " + std::to_string(state.bigint(0, 2)) +
-              " ms, unless it is renewed",
+              "); its lease expires in " + std::to_string(state.bigint(0, 2)) +
+              " ms unless it is renewed",
           ""};
 }
 
@@ -83,7 +85,8 @@ std::vector<Statement> make_cluster(std::uint32_t shards) {
   Statement& cluster = statements.emplace_back();
   cluster.set_sql("insert into detent.cluster (shards) values (" + cluster.add_bigint(shards) +
                   ") on conflict (is_made) do nothing");
-  // A row that is there is not even tried: that would wait for its batch.
+  // The inserts skip existing rows before they try them. Trying an existing row would wait for a
+  // running batch.
   statements.emplace_back(
       "insert into detent.shard (shard) select number from detent.cluster, generate_series(0, "
       "shards - 1) as number where not exists (select from detent.shard where shard = number) on "
@@ -169,8 +172,8 @@ Result<ClaimedShard> enter_shard(Connection& connection, std::uint32_t shard, st
     const bool is_ours = !now.empty() && static_cast<std::uint64_t>(now.bigint(0, 0)) == epoch;
     return Error{ErrorCode::unavailable,
                  is_ours ? "shard " + std::to_string(shard) + " was opened before at epoch " +
-                               std::to_string(epoch) + "; it has to be taken again"
-                         : "another node has shard " + std::to_string(shard),
+                               std::to_string(epoch) + "; take the shard again"
+                         : "another node owns shard " + std::to_string(shard),
                  ""};
   }
   return ClaimedShard{.fence = {.shard = shard, .epoch = epoch, .writes = 1},
@@ -213,7 +216,7 @@ void LeaseKeeper::run() {
                   " where shard = " + renew.add_bigint(options_.shard) + " and owner = " +
                   renew.add_bigint(static_cast<std::int64_t>(options_.owner)) + " returning epoch");
     const Result<Rows> renewed = connection.run_one(std::move(renew), CommitMode::buffered);
-    if (renewed && renewed->empty()) return;  // another has it
+    if (renewed && renewed->empty()) return;  // another owner has the lease
   }
 }
 

@@ -1,5 +1,5 @@
-// Stores of shards: fenced by whoever takes the shard next, whatever they do and wherever they
-// stop.
+// Tests stores of shards. The next owner must fence a store in each of its functions, and wherever
+// its process stops.
 #include "store/postgres/shard_lease.h"
 
 #include <gtest/gtest.h>
@@ -24,9 +24,9 @@ using std::chrono::milliseconds;
 
 using PostgresShards = PostgresCluster;
 
-// One server without a name.
+// A single server, which has no node name.
 
-TEST_F(PostgresShards, AServerAloneIsRefusedWhereThereAreMoreShards) {
+TEST_F(PostgresShards, ASingleServerIsRefusedByADatabaseWithSeveralShards) {
   opened_table(16);
   const auto refused = open_single();
   ASSERT_FALSE(refused);
@@ -37,7 +37,7 @@ TEST_F(PostgresShards, AServerAloneIsRefusedWhereThereAreMoreShards) {
       << refused.error().message;
 }
 
-TEST_F(PostgresShards, ANodeWaitsForTheLeaseOfAServerAloneAndTheOtherWayRound) {
+TEST_F(PostgresShards, ANodeAndASingleServerWaitForTheLeaseOfTheOther) {
   std::unique_ptr<Store> single = open_single().value();
   EXPECT_EQ(open_table(2).error().code, ErrorCode::invalid_argument);
   const Table table = opened_table(1);
@@ -57,8 +57,8 @@ TEST_F(PostgresShards, ANodeWaitsForTheLeaseOfAServerAloneAndTheOtherWayRound) {
   EXPECT_GT(single->begin_epoch().value(), lease->epoch);
 }
 
-// Who checks the data of a server that is stopped must not void the leases that it has kept.
-TEST_F(PostgresShards, ALookAtAServersDataChangesNothing) {
+// A check of the data of a stopped server must not invalidate the leases that the server has kept.
+TEST_F(PostgresShards, OpeningToReadChangesNothing) {
   EXPECT_EQ(PostgresStore::open_to_read({.url = url_}).error().code, ErrorCode::not_found);
   EXPECT_EQ(value("select count(*) from pg_namespace where nspname = 'detent'"), "0");
   std::unique_ptr<Store> single = open_single().value();
@@ -77,10 +77,10 @@ TEST_F(PostgresShards, ALookAtAServersDataChangesNothing) {
   EXPECT_FALSE(looking->trim_keys(at_ms(10), 10));
   EXPECT_EQ(value(rows) + contents(), before);
   single = open_single().value();
-  EXPECT_FALSE(looking->queues()) << "it is another's now";
+  EXPECT_FALSE(looking->queues()) << "another store has taken the shard";
 }
 
-TEST_F(PostgresShards, EachShardOfAClusterIsLookedAtAndNothingIsChanged) {
+TEST_F(PostgresShards, OpeningEachShardOfAClusterToReadChangesNothing) {
   const auto look_at = [&](ShardNumber shard) {
     return PostgresStore::open_to_read({.url = url_, .shard = shard});
   };
@@ -94,7 +94,7 @@ TEST_F(PostgresShards, EachShardOfAClusterIsLookedAtAndNothingIsChanged) {
   }
   const auto shards = PostgresStore::shards_to_read({.url = url_});
   EXPECT_EQ(shards.error().code, ErrorCode::unavailable);
-  EXPECT_NE(message_of(shards).find("shard 1 is in use by ada; its lease runs out in "),
+  EXPECT_NE(message_of(shards).find("shard 1 is in use by ada; its lease expires in "),
             std::string::npos)
       << message_of(shards);
   EXPECT_EQ(look_at(2).error().code, ErrorCode::unavailable);
@@ -113,7 +113,7 @@ TEST_F(PostgresShards, EachShardOfAClusterIsLookedAtAndNothingIsChanged) {
 
 // Stores of shards.
 
-TEST_F(PostgresShards, NothingIsReadForOneWhoseShardAnotherHasTaken) {
+TEST_F(PostgresShards, ReadsFailAfterAnotherNodeHasTakenTheShard) {
   const Table table = opened_table(2);
   const ShardLease lease = table->take(1, "ada")->value();
   const std::unique_ptr<Store> store = opened_store(lease);
@@ -142,7 +142,7 @@ TEST_F(PostgresShards, NothingIsReadForOneWhoseShardAnotherHasTaken) {
   }
 }
 
-TEST_F(PostgresShards, AStoreKnowsWhatWasWrittenAtEarlierEpochs) {
+TEST_F(PostgresShards, AStoreReadsTheDataOfEarlierEpochs) {
   const Table table = opened_table();
   const ShardLease first = **table->take(3, "ada");
   std::unique_ptr<Store> store = opened_store(first);
@@ -159,7 +159,7 @@ TEST_F(PostgresShards, AStoreKnowsWhatWasWrittenAtEarlierEpochs) {
   EXPECT_EQ(count(*store), 1u);
 }
 
-TEST_F(PostgresShards, AnEpochIsOpenedOnceAndOnlyWhileItIsTheShards) {
+TEST_F(PostgresShards, AnEpochCanBeOpenedOnceAndOnlyWhileItIsCurrent) {
   const Table table = opened_table();
   const ShardLease old = **table->take(3, "ada");
   EXPECT_EQ(open_store({3, old.epoch + 1}).error().code, ErrorCode::unavailable);
@@ -175,11 +175,11 @@ TEST_F(PostgresShards, AnEpochIsOpenedOnceAndOnlyWhileItIsTheShards) {
   const auto late = open_store(old);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::unavailable);
-  EXPECT_NE(late.error().message.find("another node has shard 3"), std::string::npos)
+  EXPECT_NE(late.error().message.find("another node owns shard 3"), std::string::npos)
       << late.error().message;
 }
 
-TEST_F(PostgresShards, NoKindOfChangeIsPossibleOnceAnotherNodeHasTakenTheShard) {
+TEST_F(PostgresShards, EachKindOfChangeFailsAfterAnotherNodeHasTakenTheShard) {
   struct Kind {
     const char* name;
     bool (*is_done)(Store& store);
@@ -222,16 +222,17 @@ TEST_F(PostgresShards, NoKindOfChangeIsPossibleOnceAnotherNodeHasTakenTheShard) 
     EXPECT_EQ(contents(), before);
     const std::unique_ptr<Store> current = opened_store(taken);
     const std::string entered = contents();
-    EXPECT_FALSE(old->write(new_task(3), Durability::synced));  // for ever
+    EXPECT_FALSE(old->write(new_task(3), Durability::synced));  // all later writes fail, too
     EXPECT_FALSE(old->begin_epoch());
     EXPECT_EQ(contents(), entered);
     EXPECT_TRUE(current->write(new_task(3), Durability::synced));
   }
 }
 
-// Whatever else may change rows, in whichever file, is in one of these statements or it is refused
-// by the tables themselves (refuse_unfenced_changes(), which the contract runs under).
-TEST_F(PostgresShards, TheTablesRefuseAChangeWithoutTheFenceInTests) {
+// Triggers refuse changes without the fence (refuse_unfenced_changes()). The contract tests run
+// with these triggers. So they find each statement, in any file, that changes rows without the
+// fence.
+TEST_F(PostgresShards, TheTriggersForTestsRefuseAChangeWithoutTheFence) {
   const Table table = opened_table();
   refuse_unfenced_changes(url_);
   Connection connection({.url = url_});
@@ -277,26 +278,28 @@ TEST_F(PostgresShards, ShardsDoNotSeeEachOther) {
   EXPECT_EQ(count(*one), 1u);
 }
 
-TEST_F(PostgresShards, AWriteThatTheDatabaseHasLostIsNoticedByTheNext) {
+TEST_F(PostgresShards, TheNextWriteFailsIfTheDatabaseLostAWrite) {
   const Table table = opened_table();
   const std::unique_ptr<Store> store = opened_store(**table->take(3, "ada"));
   ASSERT_TRUE(store->write(new_task(1), Durability::synced));
   const std::string before = value("select writes from detent.shard where shard = 3");
   ASSERT_TRUE(store->write(new_task(2), Durability::buffered));
-  // As after a failover to a database that has not heard of it, behind the same pgbouncer.
+  // The state after a failover to a standby database that did not receive the last write, behind
+  // the same pgbouncer.
   execute(url_, "delete from detent.task where id = " + std::to_string(due_place(2).id.value) +
                     "; update detent.shard set writes = " + before + " where shard = 3");
   const Result<void> next = store->write(new_task(3), Durability::synced);
   ASSERT_FALSE(next);
   EXPECT_EQ(next.error().code, ErrorCode::unavailable);
-  EXPECT_NE(message_of(next).find("lost what was written last"), std::string::npos)
+  EXPECT_NE(message_of(next).find("has lost the last writes"), std::string::npos)
       << message_of(next);
   EXPECT_EQ(value("select count(*) from detent.task"), "1");
 }
 
-// Owners that stand still.
+// Owners that stop in the middle of a change.
 
-// A session as a stopped process leaves it: some of what it meant to send has arrived.
+// A session of a stopped process. The database has received only a part of the data that the
+// process wanted to send.
 class HalfSent {
  public:
   explicit HalfSent(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
@@ -320,7 +323,7 @@ class HalfSent {
                           statement.types().data(), values.data(), sizes.data(), formats.data(), 1),
         1);
   }
-  /// The statements are run, and the end of their transaction never comes.
+  /// Makes the database run the statements. The end of their transaction never comes.
   void stop_before_the_end() {
     EXPECT_EQ(PQsendFlushRequest(connection_), 1);
     while (PQflush(connection_) > 0) {
@@ -335,7 +338,7 @@ constexpr const char* kStoppedOwners =
     "select count(*) from pg_stat_activity, detent.shard where backend_xid = shard.xmax and "
     "wait_event = 'ClientRead'";
 
-TEST_F(PostgresShards, AnOwnerThatStopsBetweenABatchAndItsEndKeepsNobodyOut) {
+TEST_F(PostgresShards, AnOwnerThatStopsBeforeItsCommitDoesNotBlockTheNext) {
   const Table table = opened_table();
   const ShardLease lease = **table->take(3, "ada");
   const std::unique_ptr<Store> store = opened_store(lease);
@@ -347,11 +350,11 @@ TEST_F(PostgresShards, AnOwnerThatStopsBetweenABatchAndItsEndKeepsNobodyOut) {
   stopped.send(batch_statement({.shard = 3, .epoch = lease.epoch, .writes = std::stoull(writes)},
                                full_batch(1)));
   stopped.stop_before_the_end();
-  // It has the shard's row, and none of those time-outs ends it.
+  // The session holds the row of the shard, and none of these time-outs ends it.
   ASSERT_TRUE(wait_until(
       std::string(kStoppedOwners) + " and state_change < clock_timestamp() - interval '300 ms'",
       "1"));
-  EXPECT_EQ(*table->take(3, "ben"), std::nullopt);  // while its lease runs nobody ends it
+  EXPECT_EQ(*table->take(3, "ben"), std::nullopt);  // its lease has not expired
   EXPECT_EQ(value(kStoppedOwners), "1");
   let_leases_run_out();
   const Result<std::optional<ShardLease>> taken = table->take(3, "ben");
@@ -361,7 +364,7 @@ TEST_F(PostgresShards, AnOwnerThatStopsBetweenABatchAndItsEndKeepsNobodyOut) {
   EXPECT_TRUE(opened_store(**taken)->write(full_batch(1), Durability::synced));
 }
 
-TEST_F(PostgresShards, AServerAloneIsNotKeptOutByOneThatStoppedEither) {
+TEST_F(PostgresShards, AStoppedSingleServerDoesNotBlockTheNext) {
   const std::unique_ptr<Store> store = open_single().value();
   const std::string epoch = value("select epoch from detent.shard");
   const std::string writes = value("select writes from detent.shard");
@@ -374,16 +377,16 @@ TEST_F(PostgresShards, AServerAloneIsNotKeptOutByOneThatStoppedEither) {
   EXPECT_TRUE(next) << next.error().message;
 }
 
-TEST_F(PostgresShards, AnExplicitTransactionThatStandsStillIsEndedByTheDatabase) {
+TEST_F(PostgresShards, TheDatabaseEndsAnIdleExplicitTransaction) {
   const Table table = opened_table();
   Connection stopped({.url = url_, .idle_timeout = milliseconds{100}});
   ASSERT_TRUE(stopped.run(
       {Statement("begin"), Statement("select from detent.lease where shard = 3 for update")}));
-  EXPECT_TRUE(*table->take(3, "ben"));  // waits for the row, and gets it
+  EXPECT_TRUE(*table->take(3, "ben"));  // waits for the row until the transaction ends
   EXPECT_FALSE(stopped.run_one(Statement("commit")));
 }
 
-TEST_F(PostgresShards, NeitherABeatNorANodeThatStartsWaitsForABatch) {
+TEST_F(PostgresShards, BeatsAndStartingNodesDoNotWaitForABatch) {
   const Table table = opened_table();
   const std::vector<ShardLease> held = {**table->take(3, "ada")};
   Connection batch({.url = url_});

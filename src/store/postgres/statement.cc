@@ -9,7 +9,7 @@ namespace detent {
 
 namespace {
 
-// Numbers of types, which never change (pg_type.dat of PostgreSQL).
+// The numbers of types. They never change (pg_type.dat of PostgreSQL).
 constexpr Oid kBytea = 17;
 constexpr Oid kBigint = 20;
 constexpr Oid kText = 25;
@@ -23,7 +23,8 @@ std::string big_endian(std::int64_t value) {
   return bytes;
 }
 
-/// One dimension, no nulls, counted from 1; each element follows with its size.
+/// Writes the header of an array with one dimension, without nulls, counted from 1. The caller
+/// appends each element with its size.
 void begin_array(ByteWriter& writer, Oid element, std::size_t count) {
   writer.key_u32(count == 0 ? 0 : 1);
   writer.key_u32(0);

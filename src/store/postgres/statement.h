@@ -1,6 +1,6 @@
-// An SQL statement with its parameters, and the rows it answers, both in PostgreSQL's binary format
-// (https://www.postgresql.org/docs/15/protocol-overview.html#PROTOCOL-FORMAT-CODES): big-endian
-// numbers, bytes as they are, arrays of those.
+// An SQL statement with its parameters, and the rows of its result. Both use the binary format of
+// PostgreSQL (https://www.postgresql.org/docs/15/protocol-overview.html#PROTOCOL-FORMAT-CODES):
+// big-endian numbers, raw bytes, and arrays of them.
 #pragma once
 
 #include <libpq-fe.h>
@@ -14,12 +14,12 @@
 
 namespace detent {
 
-/// Thread-compatible. Each add_… answers the parameter's name: "$1", "$2", … with its type, so that
-/// the text can be put together along with them.
+/// Thread-compatible. Each add_… function returns the name of the parameter with its type, such as
+/// "$1::bigint". The caller puts it into the text of the statement.
 class Statement {
  public:
   Statement() = default;
-  /// One whose text needs no parameter, or names them by number.
+  /// A statement whose text has no parameters, or names them by number.
   explicit Statement(std::string sql) : sql_(std::move(sql)) {}
 
   std::string add_bigint(std::int64_t value);
@@ -29,8 +29,8 @@ class Statement {
   std::string add_byte_strings(const std::vector<std::string>& values);
   std::string add_texts(const std::vector<std::string>& values);
   void set_sql(std::string sql) { sql_ = std::move(sql); }
-  /// The same text comes again and again: a connection may have the database keep its plan.
-  /// Requires: that plan is a good one whatever the values are.
+  /// Says that the same text is used often, so that a connection may prepare it. Requires: one plan
+  /// is good for all values.
   void keep_plan() noexcept { keeps_plan_ = true; }
 
   bool keeps_plan() const noexcept { return keeps_plan_; }
@@ -47,8 +47,8 @@ class Statement {
   bool keeps_plan_ = false;
 };
 
-/// What a statement answered. Columns are counted from 0; asking for one that is not there, or is
-/// of another type, is a bug. Views are into the rows.
+/// The rows of a result. Columns are counted from 0. Asking for a column that does not exist or has
+/// another type is a bug. The returned views point into this object.
 class Rows {
  public:
   explicit Rows(PGresult* result) noexcept : result_(result) {}
@@ -57,7 +57,7 @@ class Rows {
   bool empty() const noexcept { return size() == 0; }
   bool is_null(std::size_t row, int column) const noexcept;
   std::int64_t bigint(std::size_t row, int column) const;
-  /// Of bytes and of text.
+  /// The value of a column of type bytea or text.
   std::string_view bytes(std::size_t row, int column) const noexcept;
 
  private:

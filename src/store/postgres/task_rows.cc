@@ -15,7 +15,8 @@ namespace detent {
 
 namespace {
 
-/// The most rows that one query answers, or asks for: a page is put together of several.
+/// The largest number of rows that one query returns or asks for. A larger page takes several
+/// queries.
 constexpr std::size_t kMostRows = 10'000;
 
 constexpr const char* kSelect =
@@ -33,8 +34,8 @@ Result<Task> task_of(const Rows& rows, std::size_t row) {
   return decode_record(TaskId{static_cast<std::uint64_t>(rows.bigint(row, 0))}, rows.bytes(row, 5));
 }
 
-/// The columns that a lane is sorted by, beyond those that are one for all of it. The lane itself
-/// stands in the text: the index of each has only its own rows.
+/// The columns that sort a lane, except those that are equal in the whole lane. The text of a query
+/// names the lane, because the index of each lane has only the rows of its lane.
 std::string columns_of(Lane lane) {
   return lane == Lane::ready ? "priority, at_ms, id" : "at_ms, id";
 }
@@ -68,8 +69,8 @@ Statement id_statement(Fence fence, TaskId after, std::size_t rows) {
   return statement;
 }
 
-/// Fills a page, kMostRows a query. `statement_after` makes the query for what is after a place, or
-/// from the start.
+/// Fills a page with queries for at most kMostRows rows. `statement_after` makes the query for the
+/// rows after a place.
 template <class StatementAfter>
 Result<TaskPage> fill_page(Connection& connection, std::size_t limit, Place after,
                            StatementAfter statement_after) {

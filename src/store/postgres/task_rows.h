@@ -1,4 +1,4 @@
-// Reading tasks: the queries of pages and places, and their rows as tasks.
+// Reads tasks: the queries for pages and places, and the conversion of rows to tasks.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace detent {
 
-/// The reads of Store that are of tasks, of one shard under its epoch. Thread-compatible, made for
-/// each call.
+/// The functions of Store that read tasks, for one shard under its epoch. An object is made for
+/// each call. Thread-compatible.
 class TaskRows {
  public:
-  /// `connection` must outlive this.
+  /// `connection` must outlive this object.
   TaskRows(Connection& connection, Fence fence) noexcept : connection_(connection), fence_(fence) {}
 
   Result<TaskPage> read(Place after, Place until, std::size_t limit);
