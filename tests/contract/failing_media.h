@@ -1,6 +1,6 @@
-// Media of the contract's tests whose next write can be made to fail, each in the way its back end
-// meets failures: the disk below RocksDB, the sessions of PostgreSQL, and for the store in memory,
-// which cannot fail, the FaultStore that tests put around it.
+// Media for the contract tests whose next write can be made to fail. Each fails in the way of its
+// back end: with RocksDB, the disk fails; with PostgreSQL, the sessions end. The store in memory
+// cannot fail, so a FaultStore is put around it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,23 +27,24 @@
 
 namespace detent {
 
-// Each has, beside open():
-//  - fail_next_write(WriteFault): the next write, a synced batch, fails.
-//  - heal(): the trouble is over, and nothing but the store remembers it.
-//  - kMayFailBefore: whether something else may be written first, and fail, so that a batch whose
-//    fault is `applied` is not there.
+// In addition to open(), each medium has:
+//  - fail_next_write(WriteFault): makes the next write fail, which must be a synced batch.
+//  - heal(): ends the fault. Only the store still remembers it.
+//  - kMayFailBefore: true if the store may write other data before the batch, and that write may
+//    fail instead. Then the store does not have the batch, even if its fault is `applied`.
 
 #if defined(DETENT_POSTGRES_CONTRACT)
 
-/// Ends the sessions that a write would need, or the session of a write whose commit is on the
-/// disk, before it can answer: it waits for a standby that does not exist.
+/// Makes a write fail by ending sessions. For `not_applied`, it ends all sessions of the store
+/// before the write. For `applied`, it ends the session after the commit is on disk, but before the
+/// database answers. To have time for that, the commit waits for a standby that does not exist.
 template <class Medium>
 class FailingPostgres : public Medium {
  public:
   static constexpr bool kMayFailBefore = false;
 
   Result<std::unique_ptr<Store>> open() {
-    if (has_failed_) {  // a store that has lost its session leaves its lease to run out
+    if (has_failed_) {  // a store without a session cannot release its lease
       execute(this->url_,
               "set session_replication_role = replica; update detent.lease set until = now() - "
               "interval '1 ms'");
@@ -75,13 +76,14 @@ class FailingPostgres : public Medium {
   }
 
  private:
-  /// Commits wait for the standby of this name from now on, or for none.
+  /// From now on, commits wait for the standby with this name. If the name is empty, they do not
+  /// wait.
   void await_standby(const std::string& name) {
     execute(this->url_, "alter system set synchronous_standby_names = '" + name + "'");
     execute(this->url_, "select pg_reload_conf()");
     while (value_of(this->url_, "show synchronous_standby_names") != name) {
     }
-    execute(this->url_, "checkpoint");  // by the process that has commits wait, once it has read it
+    execute(this->url_, "checkpoint");  // the checkpointer applies the setting before this returns
   }
 
   bool has_failed_ = false;
@@ -108,10 +110,11 @@ class FailingMemory : public MemoryMedium {
   void heal() {}
 
  private:
-  FaultStore* store_ = nullptr;  // the one that is open, or was
+  FaultStore* store_ = nullptr;  // the open store, or the last one
 };
 
-/// On a disk that takes no more bytes, or that takes them and fails to sync.
+/// On a disk that is full (`not_applied`), or on a disk that accepts bytes but fails to sync
+/// (`applied`).
 class FailingRocksDb {
  public:
   static constexpr std::string_view kName = "RocksDb";
@@ -144,11 +147,11 @@ class FailingRocksDb {
   std::unique_ptr<rocksdb::Env> env_ = make_env(disk_);
 };
 
-/// As RocksDbSettlingInlineMedium.
+/// Settles as RocksDbSettlingInlineMedium does.
 class FailingRocksDbSettlingInline : public FailingRocksDb {
  public:
   static constexpr std::string_view kName = "RocksDbSettlingInline";
-  static constexpr bool kMayFailBefore = true;  // a settle
+  static constexpr bool kMayFailBefore = true;  // a settle may run first
 
   Result<std::unique_ptr<Store>> open() {
     return open_with({.path = path(), .settle_tasks = 16, .settle_inline = true});

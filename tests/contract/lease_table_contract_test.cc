@@ -1,6 +1,5 @@
-// The contract of store/lease_table.h over every back end. The time of whoever keeps the table is
-// moved by hand; so that the real time that passes on the way does not matter, a lease lasts an
-// hour.
+// The contract of store/lease_table.h, for each back end. The test moves the time of the table by
+// hand. A lease lasts an hour, so the real time that passes during the test does not matter.
 #include "store/lease_table.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +36,7 @@ constexpr ShardNumber kShards = 3;
 
 #if defined(DETENT_POSTGRES_CONTRACT)
 
-/// Every node has a table of its own, and a clock that is hours off.
+/// Each node has a table object of its own, and a clock that is wrong by hours.
 class TestTables {
  public:
   static constexpr std::string_view kName = "Postgres";
@@ -55,7 +54,7 @@ class TestTables {
     }
     return *table;
   }
-  /// To move the database's time is to move what it has written down the other way.
+  /// Simulates a later time of the database: it moves all stored times back.
   void advance(milliseconds by) {
     const std::string earlier =
         " set until = until - interval '" + std::to_string(by.count()) + " ms'";
@@ -99,19 +98,19 @@ class LeaseTableContract : public testing::Test {
   static std::vector<ShardNumber> free_of(const Result<ClusterView>& view) { return view->free; }
 
   Tables tables_;
-  LeaseTable& a_ = tables_.of(0);  // two nodes look at the table
+  LeaseTable& a_ = tables_.of(0);  // two nodes use the table
   LeaseTable& b_ = tables_.of(1);
   const Member ada_{"ada", "10.0.0.1:7070"};
   const Member ben_{"ben", "10.0.0.2:7070"};
 };
 TYPED_TEST_SUITE(LeaseTableContract, testing::Types<TestTables>, TableNames);
 
-TYPED_TEST(LeaseTableContract, TellsHowManyShardsThereAreAndHowLongALeaseLasts) {
+TYPED_TEST(LeaseTableContract, ReportsTheNumberOfShardsAndTheLeaseLength) {
   EXPECT_EQ(this->b_.shards(), kShards);
   EXPECT_EQ(this->b_.lease_length(), kLease);
 }
 
-TYPED_TEST(LeaseTableContract, TellsWhoIsAliveAndWhatIsFree) {
+TYPED_TEST(LeaseTableContract, ABeatReturnsLiveMembersAndFreeShards) {
   ASSERT_TRUE(this->b_.beat(this->ben_, {}));
   const Result<ClusterView> view = this->a_.beat(this->ada_, {});
   EXPECT_EQ(view->members, (std::vector<Member>{this->ada_, this->ben_}));
@@ -119,7 +118,7 @@ TYPED_TEST(LeaseTableContract, TellsWhoIsAliveAndWhatIsFree) {
   EXPECT_TRUE(view->held.empty());
 }
 
-TYPED_TEST(LeaseTableContract, MembersAreByNameAndTheOneThatAsksIsAmongThem) {
+TYPED_TEST(LeaseTableContract, MembersAreSortedByNameAndIncludeTheCaller) {
   std::vector<Member> all;
   for (const char* node : {"B", "a", "b-2", "b.1", "c"}) {
     all.push_back({node, "h:1"});
@@ -128,11 +127,11 @@ TYPED_TEST(LeaseTableContract, MembersAreByNameAndTheOneThatAsksIsAmongThem) {
   EXPECT_EQ(this->a_.beat(all[2], {})->members, all);
 }
 
-TYPED_TEST(LeaseTableContract, AMemberMovesToAnotherAddressOnceNobodyIsAliveAtTheOld) {
+TYPED_TEST(LeaseTableContract, AMemberCanMoveToAnotherAddressAfterItsMembershipExpires) {
   ASSERT_TRUE(this->a_.beat(this->ada_, {}));
   const Member moved{"ada", "10.0.0.9:7070"};
   const Result<ClusterView> refused = this->b_.beat(moved, {});
-  ASSERT_FALSE(refused) << "there would be two";
+  ASSERT_FALSE(refused) << "two nodes would have one name";
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
   EXPECT_NE(refused.error().message.find(this->ada_.address), std::string::npos);
   EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
@@ -142,7 +141,7 @@ TYPED_TEST(LeaseTableContract, AMemberMovesToAnotherAddressOnceNobodyIsAliveAtTh
   EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
 }
 
-TYPED_TEST(LeaseTableContract, RenewsNothingForOneWhoseNameIsAnothersNow) {
+TYPED_TEST(LeaseTableContract, RenewsNothingIfAnotherNodeHasTheName) {
   const ShardLease lease = this->a_.take(1, "ada")->value();
   this->advance(kLease + minutes{1});
   ASSERT_TRUE(this->b_.beat({"ada", "10.0.0.9:7070"}, {}));
@@ -150,7 +149,7 @@ TYPED_TEST(LeaseTableContract, RenewsNothingForOneWhoseNameIsAnothersNow) {
   EXPECT_TRUE(this->b_.owners()->at(1).has_run_out);
 }
 
-TYPED_TEST(LeaseTableContract, GivesAShardToOneOnly) {
+TYPED_TEST(LeaseTableContract, GivesAShardToOneNodeOnly) {
   const auto lease = this->a_.take(1, "ada");
   EXPECT_EQ(*lease, (ShardLease{1, 1}));
   EXPECT_EQ(*this->b_.take(1, "ben"), std::nullopt);
@@ -166,7 +165,7 @@ TYPED_TEST(LeaseTableContract, RaisesTheEpochWithEachOwner) {
   EXPECT_EQ(**this->b_.take(1, "ben"), (ShardLease{1, 3}));
 }
 
-TYPED_TEST(LeaseTableContract, LetsALeaseRunOutUnlessItIsRenewed) {
+TYPED_TEST(LeaseTableContract, ALeaseExpiresUnlessItIsRenewed) {
   const std::vector<ShardLease> held = {**this->a_.take(0, "ada"), **this->a_.take(1, "ada")};
   this->advance(kAlmostALease);
   EXPECT_EQ(this->a_.beat(this->ada_, {&held[0], 1})->held, (std::vector<ShardLease>{held[0]}));
@@ -177,7 +176,7 @@ TYPED_TEST(LeaseTableContract, LetsALeaseRunOutUnlessItIsRenewed) {
   EXPECT_TRUE(*this->b_.take(0, "ben"));
 }
 
-TYPED_TEST(LeaseTableContract, RenewsALeaseThatRanOutButWasNotTaken) {
+TYPED_TEST(LeaseTableContract, RenewsAnExpiredLeaseThatNobodyHasTaken) {
   const std::vector<ShardLease> held = {**this->a_.take(0, "ada")};
   this->advance(kLease + minutes{5});
   const Result<ClusterView> view = this->a_.beat(this->ada_, held);
@@ -186,14 +185,14 @@ TYPED_TEST(LeaseTableContract, RenewsALeaseThatRanOutButWasNotTaken) {
   EXPECT_EQ(*this->b_.take(0, "ben"), std::nullopt);
 }
 
-TYPED_TEST(LeaseTableContract, DoesNotRenewWhatAnotherHasTakenOver) {
+TYPED_TEST(LeaseTableContract, DoesNotRenewAShardThatAnotherNodeHasTaken) {
   const std::vector<ShardLease> old = {**this->a_.take(0, "ada"), **this->a_.take(2, "ada")};
   this->advance(kLease);
   ASSERT_TRUE(*this->b_.take(0, "ben"));
   EXPECT_EQ(this->a_.beat(this->ada_, old)->held, (std::vector<ShardLease>{old[1]}));
 }
 
-TYPED_TEST(LeaseTableContract, DoesNotRenewWhatIsHeldAtAnotherEpoch) {
+TYPED_TEST(LeaseTableContract, DoesNotRenewAShardWithAnotherEpoch) {
   const std::vector<ShardLease> old = {**this->a_.take(0, "ada")};
   this->advance(kLease);
   const ShardLease taken = **this->b_.take(0, "ada");  // the same node, started again
@@ -203,7 +202,7 @@ TYPED_TEST(LeaseTableContract, DoesNotRenewWhatIsHeldAtAnotherEpoch) {
   EXPECT_EQ(**this->b_.take(0, "ben"), (ShardLease{0, taken.epoch + 1}));
 }
 
-TYPED_TEST(LeaseTableContract, FreesAShardThatIsGivenUpButNotByAnEarlierOwner) {
+TYPED_TEST(LeaseTableContract, OnlyThePresentOwnerCanGiveUpAShard) {
   const ShardLease first = **this->a_.take(0, "ada");
   ASSERT_TRUE(this->a_.give_up(first));
   EXPECT_EQ(this->a_.owners()->at(0), (ShardOwner{0, "ada", first.epoch, true}));
@@ -213,7 +212,7 @@ TYPED_TEST(LeaseTableContract, FreesAShardThatIsGivenUpButNotByAnEarlierOwner) {
   EXPECT_EQ(this->a_.owners()->at(0), (ShardOwner{0, "ben", second.epoch, false}));
 }
 
-TYPED_TEST(LeaseTableContract, ForgetsMembersThatDoNotBeatOrLeave) {
+TYPED_TEST(LeaseTableContract, RemovesMembersThatStopBeatingOrLeave) {
   ASSERT_TRUE(this->a_.beat(this->ada_, {}));
   this->advance(kAlmostALease);
   EXPECT_EQ(this->b_.beat(this->ben_, {})->members, (std::vector<Member>{this->ada_, this->ben_}));
@@ -225,7 +224,7 @@ TYPED_TEST(LeaseTableContract, ForgetsMembersThatDoNotBeatOrLeave) {
   EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
 }
 
-TYPED_TEST(LeaseTableContract, TellsWhoIsMissingUntilItIsBackLeavesOrADayIsOver) {
+TYPED_TEST(LeaseTableContract, ReportsAMissingMemberUntilItReturnsLeavesOrADayPasses) {
   const auto missing = [this] {
     std::vector<std::string> nodes;
     const Result<ClusterView> view = this->b_.beat(this->ben_, {});
@@ -241,7 +240,7 @@ TYPED_TEST(LeaseTableContract, TellsWhoIsMissingUntilItIsBackLeavesOrADayIsOver)
   EXPECT_EQ(missing(), Nodes());
   this->advance(kLease + minutes{1});
   EXPECT_EQ(missing(), Nodes{"ada"});
-  ASSERT_TRUE(this->a_.beat(this->ada_, {})) << "it is back";
+  ASSERT_TRUE(this->a_.beat(this->ada_, {})) << "it returns";
   EXPECT_EQ(missing(), Nodes());
   ASSERT_TRUE(this->a_.leave(this->ada_));
   this->advance(kLease + minutes{1});
@@ -250,11 +249,11 @@ TYPED_TEST(LeaseTableContract, TellsWhoIsMissingUntilItIsBackLeavesOrADayIsOver)
   this->advance(kLease + kMissingMemberKept - minutes{1});
   EXPECT_EQ(missing(), Nodes{"ada"});
   this->advance(minutes{2});
-  static_cast<void>(missing());  // which forgets it
+  static_cast<void>(missing());  // this beat removes it
   EXPECT_EQ(missing(), Nodes());
 }
 
-TYPED_TEST(LeaseTableContract, NobodyLeavesForAnotherStartOrANamesake) {
+TYPED_TEST(LeaseTableContract, LeavingDoesNotAffectAnotherStartOrAddressOfTheNode) {
   Member before = this->ada_;
   before.incarnation = 0xFFFF'FFFF'FFFF'FFF1;
   Member now = before;
@@ -270,7 +269,7 @@ TYPED_TEST(LeaseTableContract, NobodyLeavesForAnotherStartOrANamesake) {
   EXPECT_EQ(this->b_.beat(this->ben_, {})->members, (std::vector<Member>{this->ben_}));
 }
 
-TYPED_TEST(LeaseTableContract, TellsWhoIsLeaving) {
+TYPED_TEST(LeaseTableContract, ReportsMembersThatAreLeaving) {
   Member leaving = this->ada_;
   leaving.presence = Presence::leaving;
   ASSERT_TRUE(this->a_.beat(this->ada_, {}));
@@ -285,13 +284,14 @@ TYPED_TEST(LeaseTableContract, AMemberThatLeavesKeepsItsShards) {
   EXPECT_EQ(this->a_.beat(this->ada_, held)->held, held);
 }
 
-TYPED_TEST(LeaseTableContract, TellsOwnersOfAllShards) {
+TYPED_TEST(LeaseTableContract, ListsTheOwnersOfAllShards) {
   ASSERT_TRUE(this->a_.take(1, "ada"));
   EXPECT_EQ(*this->b_.owners(),
             (std::vector<ShardOwner>{{0, "", 0, true}, {1, "ada", 1, false}, {2, "", 0, true}}));
 }
 
-// Whatever is done in whatever order: an epoch is given once, and each is above the last.
+// In any order of calls, an epoch is given only once, and each epoch is higher than the previous
+// one.
 TYPED_TEST(LeaseTableContract, EpochsOnlyRise) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

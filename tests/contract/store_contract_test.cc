@@ -1,10 +1,10 @@
-// The contract of store/store.h, point by point, over every back end: batches, bytes, ids, epochs.
+// The contract of store/store.h, point by point, for each back end: batches, bytes, ids, epochs.
 //
-// Beside this: lanes and pages (store_lanes_test.cc), keys (store_keys_test.cc), queue records and
-// due counts (store_queues_test.cc), recurring schedules (store_schedules_test.cc), damage
-// (store_damage_test.cc), and all of it at random against a plain model (store_model_test.cc). What
-// only one back end can show (killed processes, torn logs, failing disks) is tested beside that
-// back end.
+// Further files test lanes and pages (store_lanes_test.cc), keys (store_keys_test.cc), queue
+// records and due counts (store_queues_test.cc), recurring schedules (store_schedules_test.cc), and
+// damage (store_damage_test.cc). store_model_test.cc compares random batches with a simple model.
+// Tests that only one back end can have (killed processes, torn logs, failing disks) are in the
+// folder of that back end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ TYPED_TEST(StoreContract, TenThousandTasksAreOneBatch) {
   EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
 }
 
-// A dump that is restored gives tasks the ids they had.
+// Restoring a dump gives tasks the ids that they had.
 TYPED_TEST(StoreContract, NewTaskMayHaveAnIdBelowTheHighestOrOneThatEnded) {
   this->write(new_task(due_place(10, 9)));
   this->write(new_task(due_place(20, 4)));
@@ -185,12 +185,12 @@ TYPED_TEST(StoreContract, LastIdCanBeGivenWithoutATask) {
   batch.last_id = id_of(9);
   this->write(batch);
   batch = new_task(due_place(10, 4));
-  batch.last_id = id_of(2);  // lower than was given before: no matter
+  batch.last_id = id_of(2);  // lower than before: it has no effect
   this->write(batch);
   this->reopen();
   EXPECT_EQ(this->store_->last_id(), id_of(9));
   batch = {};
-  batch.last_id = id_of(12);  // and nothing else
+  batch.last_id = id_of(12);  // the batch has nothing else
   this->write(batch);
   this->reopen();
   EXPECT_EQ(this->store_->last_id(), id_of(12));
@@ -210,7 +210,7 @@ TYPED_TEST(StoreContract, EveryEpochIsHigherThanAllBefore) {
   }
 }
 
-/// A graceful stop leaves something for the next epoch only.
+/// At a graceful stop, the server leaves data that only the next epoch may use.
 TYPED_TEST(StoreContract, EpochsHaveNoGapWhenEachOpeningBeginsOne) {
   std::uint64_t epoch = this->store_->begin_epoch().value();
   for (int run = 0; run < 3; ++run) {
@@ -219,21 +219,21 @@ TYPED_TEST(StoreContract, EpochsHaveNoGapWhenEachOpeningBeginsOne) {
   }
 }
 
-// 7. One at a time.
+// 7. One open store at a time.
 
 TYPED_TEST(StoreContract, OpenStoreCannotBeOpenedAgainUntilItIsClosed) {
   const auto second = this->medium_.open();
   ASSERT_EQ(error_code_of(second), ErrorCode::unavailable);
   EXPECT_NE(second.error().message.find(TypeParam::kInUse), std::string::npos)
       << second.error().message;
-  this->write(new_task(due_place(10, 1)));  // and the first is none the worse
+  this->write(new_task(due_place(10, 1)));  // the first store still works
   this->close();
   EXPECT_TRUE(this->medium_.open());
 }
 
 // 8. Identity.
 
-TYPED_TEST(StoreContract, ItsIdentityIsItsOwnForEver) {
+TYPED_TEST(StoreContract, TheIdentityNeverChangesAndDiffersFromOtherStores) {
   const std::string identity = this->store_->identity().value();
   EXPECT_GE(identity.size(), 8u);
   EXPECT_EQ(identity.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-"), std::string::npos)

@@ -1,5 +1,5 @@
-// The contract of store/store.h: a record that was damaged is told as such, wherever it lies, hides
-// no other, and can be set aside.
+// The contract of store/store.h: a damaged record is reported, in any lane. It hides no other
+// record, and it can be moved to the quarantine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 template <class Medium>
 class StoreDamage : public StoreFixture<Medium> {
  protected:
-  /// Tasks 1, 2 and 3 of a lane, the second of them damaged. In two lanes out of four they were
-  /// moved there.
+  /// Writes three tasks into a lane and damages the second one. In two of the four lanes, the tasks
+  /// were moved there.
   std::vector<Place> damaged_lane(Lane lane) {
     WriteBatch batch;
     WriteBatch moves;
@@ -35,8 +35,9 @@ class StoreDamage : public StoreFixture<Medium> {
     this->damage(places[1]);
     return places;
   }
-  /// New tasks, enough for a back end to put its house in order.
-  void bustle() {
+  /// Writes and removes enough tasks that a back end settles them, or reorganizes its data in
+  /// another way.
+  void settle() {
     for (int i = 0; i < 100; ++i) {
       const Place place = due_place(1'000 + i, ++tasks_);
       this->write(new_task(place), Durability::buffered);
@@ -49,7 +50,7 @@ class StoreDamage : public StoreFixture<Medium> {
 };
 TYPED_TEST_SUITE(StoreDamage, Media, MediumNames);
 
-TYPED_TEST(StoreDamage, OneDamagedRecordHidesNoOther) {
+TYPED_TEST(StoreDamage, ADamagedRecordHidesNoOtherRecord) {
   for (const Lane lane : kLanes) {
     const std::vector<Place> places = this->damaged_lane(lane);
     const std::vector<Place> whole{places[0], places[2]};
@@ -72,14 +73,14 @@ TYPED_TEST(StoreDamage, OneDamagedRecordHidesNoOther) {
       std::vector<StoredTask> found = this->store_->find_all(ids).value();
       std::ranges::sort(found, {}, &StoredTask::place);
       EXPECT_EQ(found, page.tasks);
-      this->bustle();
+      this->settle();
       this->reopen();
     }
   }
 }
 
-// However many are damaged, a page reads no more than it was asked for.
-TYPED_TEST(StoreDamage, DamagedRecordsFillAPageToo) {
+// A page reads at most `limit` records, even if many are damaged.
+TYPED_TEST(StoreDamage, DamagedRecordsCountTowardsTheLimitOfAPage) {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 5; ++n) add(batch, due_place(10, n));
   this->write(batch);
@@ -98,7 +99,7 @@ TYPED_TEST(StoreDamage, DamagedRecordsFillAPageToo) {
   }
 }
 
-TYPED_TEST(StoreDamage, WhatIsSetAsideTogetherIsGoneAsAWhole) {
+TYPED_TEST(StoreDamage, RecordsAreMovedToTheQuarantineTogether) {
   std::vector<Place> bad;
   std::vector<Place> sound;
   for (const Lane lane : kLanes) {
@@ -107,10 +108,10 @@ TYPED_TEST(StoreDamage, WhatIsSetAsideTogetherIsGoneAsAWhole) {
     sound.insert(sound.end(), {places[0], places[2]});
   }
   std::vector<Place> named = bad;
-  named.push_back(due_place(77, 7'777));  // where there is no record
+  named.push_back(due_place(77, 7'777));  // a place without a record
   ASSERT_TRUE(this->store_->quarantine(named));
   ASSERT_TRUE(this->store_->quarantine({}));
-  this->bustle();
+  this->settle();
   this->reopen();
   EXPECT_EQ(this->store_->quarantined().value(), bad.size());
   for (const Place& place : bad) EXPECT_FALSE(this->store_->find(place.id).value().has_value());
@@ -124,9 +125,9 @@ TYPED_TEST(StoreDamage, QuarantinedRecordLeavesItsLaneForGood) {
     const Place bad = places[1];
     ASSERT_TRUE(this->store_->quarantine({&bad, 1}));
     EXPECT_EQ(this->store_->quarantined().value(), ++expected);
-    ASSERT_TRUE(this->store_->quarantine({&bad, 1}));  // already gone: nothing happens
+    ASSERT_TRUE(this->store_->quarantine({&bad, 1}));  // the record is gone, so this has no effect
     this->reopen();
-    this->bustle();
+    this->settle();
     EXPECT_EQ(this->store_->quarantined().value(), expected);
     const TaskPage page = this->page(lane, places[0].queue);
     EXPECT_EQ(places_of(page), (std::vector<Place>{places[0], places[2]}));
@@ -137,7 +138,7 @@ TYPED_TEST(StoreDamage, QuarantinedRecordLeavesItsLaneForGood) {
   }
 }
 
-// An operator who knows better writes the task anew, or lets it go.
+// An operator can write the task again, or remove it.
 TYPED_TEST(StoreDamage, DamagedRecordCanBeReplacedOrRemoved) {
   for (const Lane lane : kLanes) {
     const std::vector<Place> replaced = this->damaged_lane(lane);
@@ -153,7 +154,7 @@ TYPED_TEST(StoreDamage, DamagedRecordCanBeReplacedOrRemoved) {
   }
 }
 
-TYPED_TEST(StoreDamage, ADamagedKeyHidesNoOther) {
+TYPED_TEST(StoreDamage, ADamagedKeyHidesNoOtherKey) {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 4; ++n) {
     batch.keys.push_back({.queue = 1, .key = "k" + std::to_string(n), .id = id_of(n)});

@@ -1,4 +1,4 @@
-// The contract of store/store.h, its second clause: what comes after a write that failed.
+// Point 2 of the contract of store/store.h: the behavior after a failed write.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace detent {
 namespace {
 
-/// Which kinds of write the store does, each asked for once.
+/// Tries each kind of write once. Returns the names of those that succeed.
 std::vector<std::string> accepted_writes(Store& store) {
   std::vector<std::string> accepted;
   const auto note = [&accepted](const char* name, bool is_ok) {
@@ -32,7 +32,7 @@ std::vector<std::string> accepted_writes(Store& store) {
   return accepted;
 }
 
-/// What is stored, in words.
+/// Describes the stored data as text.
 std::string contents_of(Store& store) {
   std::string text;
   const auto tell = [&](Lane lane, std::uint32_t queue) {
@@ -63,7 +63,7 @@ QueueRecord queue_with(std::uint64_t waiting) {
   return {.queue = "mail", .number = 1, .waiting = waiting};
 }
 
-/// 20 tasks, a queue and a key.
+/// A batch with 20 tasks, a queue and a key.
 WriteBatch first_batch() {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 20; ++n) add(batch, due_place(1, n), "before");
@@ -73,7 +73,7 @@ WriteBatch first_batch() {
   return batch;
 }
 
-/// Something of all: new tasks, some that go, some that move.
+/// A batch with new tasks, removed tasks and moved tasks.
 WriteBatch second_batch() {
   WriteBatch batch;
   for (std::uint64_t n = 21; n <= 50; ++n) add(batch, due_place(2, n), "after");
@@ -94,13 +94,13 @@ class StoreFailure : public StoreFixture<Medium> {
     StoreFixture<Medium>::SetUp();
     this->write(first_batch());
   }
-  /// The second batch fails; then the trouble is over.
+  /// Makes the write of the second batch fail, then ends the fault.
   void fail(WriteFault fault) {
     this->medium_.fail_next_write(fault);
     EXPECT_FALSE(this->store_->write(second_batch(), Durability::synced));
     this->medium_.heal();
   }
-  /// What a store has after these batches when nothing fails.
+  /// The contents of a store after these batches, if no write fails.
   static std::string contents_after(const std::vector<WriteBatch>& batches) {
     Medium medium;
     const std::unique_ptr<Store> store = medium.open().value();
@@ -112,13 +112,13 @@ class StoreFailure : public StoreFixture<Medium> {
 };
 TYPED_TEST_SUITE(StoreFailure, FailingMedia, MediumNames);
 
-TYPED_TEST(StoreFailure, ABatchThatFailedBeforeItWasWrittenIsNotThere) {
+TYPED_TEST(StoreFailure, ABatchThatFailedBeforeItWasWrittenIsNotStored) {
   this->fail(WriteFault::not_applied);
   this->reopen();
   EXPECT_EQ(contents_of(*this->store_), this->contents_after({first_batch()}));
 }
 
-TYPED_TEST(StoreFailure, ABatchThatFailedThoughItWasWrittenIsThereAsAWhole) {
+TYPED_TEST(StoreFailure, ABatchThatFailedAfterItWasWrittenIsStoredCompletely) {
   this->fail(WriteFault::applied);
   this->reopen();
   const std::string contents = contents_of(*this->store_);
@@ -139,8 +139,9 @@ TYPED_TEST(StoreFailure, EveryLaterWriteFailsUntilTheStoreIsOpenedAgain) {
     EXPECT_EQ(accepted_writes(*store), std::vector<std::string>{});
     store.reset();
     store = medium.open().value();
-    EXPECT_EQ(store->find(id_of(900)).value(), std::nullopt) << "a write that was refused";
-    EXPECT_EQ(store->find_key(1, "old").value().has_value(), true) << "likewise, a trim";
+    EXPECT_EQ(store->find(id_of(900)).value(), std::nullopt) << "the refused write has no effect";
+    EXPECT_EQ(store->find_key(1, "old").value().has_value(), true)
+        << "the refused trim has no effect";
     EXPECT_EQ(accepted_writes(*store).size(), 6u);
   }
 }

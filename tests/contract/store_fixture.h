@@ -1,5 +1,5 @@
-// The fixture of the contract's tests: a store on a medium that outlives the stores opened on it,
-// one after another.
+// The fixture of the contract tests. It opens stores one after another on a medium that outlives
+// them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ inline std::vector<Place> places_of(const TaskPage& page) {
   return places;
 }
 
-/// Nothing when there is no error.
+/// The code of the error; std::nullopt if there is no error.
 template <class T>
 std::optional<ErrorCode> error_code_of(const Result<T>& result) {
   return result ? std::nullopt : std::optional(result.error().code);
@@ -82,20 +82,20 @@ class StoreFixture : public testing::Test {
     reopen();
   }
 
-  /// The same with a schedule's record.
+  /// The same with the record of a schedule.
   void damage_schedule(const std::string& name, std::size_t bit) {
     close();
     medium_.flip_schedule_bit(name, bit);
     reopen();
   }
-  /// The same with the record of a queue's key.
+  /// The same with the record of a key.
   void damage_key(std::uint32_t queue, const std::string& key, std::size_t bit) {
     close();
     medium_.flip_key_bit(queue, key, bit);
     reopen();
   }
 
-  /// Closes the store, takes a key out of the order in which keys expire and opens it again.
+  /// Closes the store, removes a key from the order of expiry and opens the store again.
   void drop_expiry(const KeyRecord& record) {
     close();
     medium_.drop_expiry(record);
@@ -110,7 +110,7 @@ class StoreFixture : public testing::Test {
   TaskPage page(Lane lane, std::uint32_t queue = 0, std::size_t limit = kAll) {
     return store_->read(begin_of(lane, queue), end_of(lane, queue), limit).value();
   }
-  /// A page of the due order, after a place and up to an instant.
+  /// A page of the due order: places after `after`, up to and including the instant `until`.
   TaskPage due_page(Place after, WallTime until, std::size_t limit = kAll) {
     return store_->read(after, last_at(Lane::due, until), limit).value();
   }

@@ -1,4 +1,5 @@
-// The contract of store/store.h: keys, which stand for a task and go some time after its end.
+// The contract of store/store.h: keys. A key stands for a task, and is removed some time after the
+// task has ended.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ class StoreKeys : public StoreFixture<Medium> {
 };
 TYPED_TEST_SUITE(StoreKeys, Media, MediumNames);
 
-TYPED_TEST(StoreKeys, KeyReadsBackAndIsReplaced) {
+TYPED_TEST(StoreKeys, AKeyReadsBackAndCanBeReplaced) {
   const std::string longest(kMaxKeyBytes, '\xC3');
   this->write_key(key_record("k", 1));
   this->write_key(key_record("k2", 2, at_ms(50)));
@@ -70,7 +71,7 @@ TYPED_TEST(StoreKeys, KeyReadsBackAndIsReplaced) {
   EXPECT_EQ(this->store_->find_key(3, "k").value(), std::nullopt);
 }
 
-TYPED_TEST(StoreKeys, ManyKeysAreFoundAtOnceEachOnce) {
+TYPED_TEST(StoreKeys, FindKeysReturnsEachKeyOnce) {
   EXPECT_EQ(this->store_->find_keys(1, {}).value(), std::vector<KeyRecord>{});
   std::vector<std::string> asked;
   for (std::uint64_t n = 1; n <= 100; ++n) {
@@ -87,7 +88,7 @@ TYPED_TEST(StoreKeys, ManyKeysAreFoundAtOnceEachOnce) {
   EXPECT_EQ(this->store_->find_keys(2, asked).value(), std::vector<KeyRecord>{});
 }
 
-TYPED_TEST(StoreKeys, KeyIsThereUntilItIsTrimmed) {
+TYPED_TEST(StoreKeys, AKeyCanBeReadUntilItIsTrimmed) {
   this->write_key(key_record("k", 1, at_ms(100)));
   EXPECT_EQ(this->trim(99), 0u);
   EXPECT_EQ(this->key("k"), key_record("k", 1, at_ms(100)));
@@ -98,14 +99,14 @@ TYPED_TEST(StoreKeys, KeyIsThereUntilItIsTrimmed) {
   EXPECT_EQ(this->key("k"), std::nullopt);
 }
 
-TYPED_TEST(StoreKeys, AnExpiryThatTrimmingWouldNotMeetIsWrong) {
+TYPED_TEST(StoreKeys, AnExpiryThatTrimmingWouldNotFindIsWrong) {
   const std::vector<KeyRecord> keys{key_record("a", 1, at_ms(100)), key_record("b", 2),
                                     key_record("c", 3, at_ms(100)), key_record("d", 4, at_ms(50))};
   WriteBatch batch;
   batch.keys = keys;
   batch.keys[1].expires_at = at_ms(70);
   this->write(batch);
-  batch.keys = {keys[1]};  // the old entry of its expiry may be left
+  batch.keys = {keys[1]};  // the entry of its old expiry may remain
   this->write(batch);
   EXPECT_EQ(this->store_->wrong_expiries(keys).value(), std::vector<KeyRecord>{});
   EXPECT_EQ(this->store_->wrong_expiries({}).value(), std::vector<KeyRecord>{});
@@ -117,8 +118,8 @@ TYPED_TEST(StoreKeys, AnExpiryThatTrimmingWouldNotMeetIsWrong) {
 }
 
 #if defined(DETENT_POSTGRES_CONTRACT)
-// There the expiry is a column, and trimming looks at nothing else.
-TYPED_TEST(StoreKeys, AnExpiryThatTheKeyDoesNotSayIsWrong) {
+// In PostgreSQL the expiry is a column, and trimming reads only this column.
+TYPED_TEST(StoreKeys, AnExpiryThatDiffersFromTheRecordIsWrong) {
   const std::vector<KeyRecord> keys{key_record("a", 1, at_ms(100)), key_record("b", 2)};
   WriteBatch batch;
   batch.keys = keys;
@@ -128,9 +129,9 @@ TYPED_TEST(StoreKeys, AnExpiryThatTheKeyDoesNotSayIsWrong) {
 }
 #endif
 
-TYPED_TEST(StoreKeys, OldestKeysAreTrimmedFirstUpToTheLimit) {
+TYPED_TEST(StoreKeys, KeysAreTrimmedInTheOrderOfExpiryUpToTheLimit) {
   WriteBatch batch;
-  for (std::uint64_t n = 1; n <= 10; ++n) {  // every other in queue 2
+  for (std::uint64_t n = 1; n <= 10; ++n) {  // every second key is in queue 2
     const auto expires_ms = static_cast<std::int64_t>(n * 7 % 11 * 100);
     batch.keys.push_back(key_record("k" + std::to_string(n), n, at_ms(expires_ms)));
     if (n % 2 == 0) batch.keys.back().queue = 2;
@@ -149,14 +150,14 @@ TYPED_TEST(StoreKeys, OldestKeysAreTrimmedFirstUpToTheLimit) {
   EXPECT_EQ(this->trim(kNeverDue.time_since_epoch().count()), 3u);
 }
 
-TYPED_TEST(StoreKeys, KeyWithoutAnExpiryIsNeverTrimmed) {
+TYPED_TEST(StoreKeys, AKeyWithoutAnExpiryIsNeverTrimmed) {
   this->write_key(key_record("k", 1));
   EXPECT_EQ(this->trim(kNeverDue.time_since_epoch().count()), 0u);
   EXPECT_EQ(this->key("k"), key_record("k", 1));
 }
 
-// Its task ended, the key was to go, and then a new task took it over.
-TYPED_TEST(StoreKeys, KeyThatWasGivenANewTaskIsNotTrimmed) {
+// The task of the key ended, so the key got an expiry. Then a new task took over the key.
+TYPED_TEST(StoreKeys, AKeyWithANewTaskIsNotTrimmed) {
   this->write_key(key_record("k", 1, at_ms(100)));
   this->write_key(key_record("k", 2));
   this->reopen();
@@ -164,7 +165,7 @@ TYPED_TEST(StoreKeys, KeyThatWasGivenANewTaskIsNotTrimmed) {
   EXPECT_EQ(this->key("k"), key_record("k", 2));
 }
 
-TYPED_TEST(StoreKeys, KeyThatWasGivenAnotherExpiryGoesThen) {
+TYPED_TEST(StoreKeys, AKeyWithANewExpiryIsTrimmedAtTheNewExpiry) {
   this->write_key(key_record("later", 1, at_ms(100)));
   this->write_key(key_record("later", 1, at_ms(300)));
   this->write_key(key_record("earlier", 2, at_ms(300)));
@@ -176,7 +177,7 @@ TYPED_TEST(StoreKeys, KeyThatWasGivenAnotherExpiryGoesThen) {
   EXPECT_EQ(this->key("later"), std::nullopt);
 }
 
-TYPED_TEST(StoreKeys, WhatAKeyWasBeforeDoesNotCountAgainstTheLimit) {
+TYPED_TEST(StoreKeys, EntriesOfOldExpiriesDoNotCountAgainstTheLimit) {
   for (std::int64_t i = 1; i <= 5; ++i) this->write_key(key_record("moved", 1, at_ms(i)));
   this->write_key(key_record("moved", 1, at_ms(900)));
   this->write_key(key_record("k", 2, at_ms(10)));
@@ -199,14 +200,15 @@ TYPED_TEST(StoreKeys, KeysOfAQueueAreReadInByteOrderAfterAKey) {
     EXPECT_EQ(this->names_after(queue, "", 9), (std::vector<std::string>{"a", "ab", "b", "\xFF"}));
     EXPECT_EQ(this->names_after(queue, "", 2), (std::vector<std::string>{"a", "ab"}));
     EXPECT_EQ(this->names_after(queue, "ab", 1), (std::vector<std::string>{"b"}));
-    EXPECT_EQ(this->names_after(queue, "aa", 1), (std::vector<std::string>{"ab"})) << "not there";
+    EXPECT_EQ(this->names_after(queue, "aa", 1), (std::vector<std::string>{"ab"}))
+        << "there is no key aa";
     EXPECT_EQ(this->names_after(queue, "\xFF", 9), std::vector<std::string>{});
     EXPECT_EQ(this->store_->read_keys(queue, "a", 1).value().records.at(0).expires_at, at_ms(5));
   }
   EXPECT_EQ(this->names_after(3, "", 9), std::vector<std::string>{});
 }
 
-TYPED_TEST(StoreKeys, KeyMayComeBackAfterItWasTrimmed) {
+TYPED_TEST(StoreKeys, AKeyCanBeWrittenAgainAfterItWasTrimmed) {
   for (std::uint64_t n = 1; n <= 3; ++n) {
     this->write_key(key_record("k", n, at_ms(100)));
     EXPECT_EQ(this->trim(100), 1u);
@@ -217,7 +219,7 @@ TYPED_TEST(StoreKeys, KeyMayComeBackAfterItWasTrimmed) {
   EXPECT_EQ(this->key("k"), key_record("k", 4));
 }
 
-TYPED_TEST(StoreKeys, TrimFindsAKeyThatExpiresBeforeThoseTrimmedLast) {
+TYPED_TEST(StoreKeys, TrimFindsAKeyThatExpiresBeforeTheKeysTrimmedLast) {
   this->write_key(key_record("a", 1, at_ms(50)));
   this->write_key(key_record("b", 2, at_ms(80)));
   EXPECT_EQ(this->trim(100), 2u);

@@ -1,7 +1,8 @@
-// The contract of store/store.h: reads of lanes, by page, by place and by id.
+// The contract of store/store.h: reads of lanes by page, by place and by id.
 //
-// Lanes are sorted orders side by side: what lies at the very end of one must not be met in the
-// next, and a page goes on by key, so that it skips and repeats nothing while tasks move.
+// Lanes are sorted orders side by side. A read of one lane must not return records of the next
+// lane. A page continues after the last place of the previous page, so it skips and repeats no task
+// while tasks move.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,12 +20,12 @@
 namespace detent {
 namespace {
 
-constexpr std::int64_t kEndOf9999 = 253'402'300'799'999;  // the last instant a task may have
+constexpr std::int64_t kEndOf9999 = 253'402'300'799'999;  // the last possible due time of a task
 
 template <class Medium>
 class StoreLanes : public StoreFixture<Medium> {
  protected:
-  /// Writes the places back to front, each in a batch of its own, and then reads them in order.
+  /// Writes the places in reverse order, each in its own batch. Then it reads them in order.
   void expect_order(const std::vector<Place>& places) {
     const std::vector<Place> backwards(places.rbegin(), places.rend());
     for (const Place place : backwards) this->write(new_task(place), Durability::buffered);
@@ -54,7 +55,7 @@ TYPED_TEST(StoreLanes, DeadAndEndedAreByInstantThenId) {
   this->expect_order({ended_place(1, 6), ended_place(10, 4), ended_place(10, 5)});
 }
 
-TYPED_TEST(StoreLanes, NoLaneOrQueueSeesItsNeighbours) {
+TYPED_TEST(StoreLanes, AReadReturnsOnlyItsOwnLaneAndQueue) {
   std::map<std::pair<Lane, std::uint32_t>, std::vector<Place>> lanes;
   WriteBatch batch;
   std::uint64_t n = 0;
@@ -80,10 +81,10 @@ TYPED_TEST(StoreLanes, NoLaneOrQueueSeesItsNeighbours) {
   EXPECT_EQ(this->lane_places(Lane::ready, 3), std::vector<Place>{});
 }
 
-TYPED_TEST(StoreLanes, PageBeginsAfterItsPlaceAndEndsWithItsInstant) {
+TYPED_TEST(StoreLanes, APageBeginsAfterItsPlaceAndIncludesItsLastInstant) {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 6; ++n) add(batch, due_place(static_cast<std::int64_t>(n) / 2, n));
-  this->write(batch);  // instants 0 1 1 2 2 3
+  this->write(batch);  // the instants are 0 1 1 2 2 3
   EXPECT_EQ(places_of(this->due_page(due_place(1, 2), at_ms(2))),
             (std::vector<Place>{due_place(1, 3), due_place(2, 4), due_place(2, 5)}));
   EXPECT_EQ(places_of(this->due_page(due_place(2, 5), at_ms(2))), std::vector<Place>{});
@@ -94,7 +95,7 @@ TYPED_TEST(StoreLanes, PageBeginsAfterItsPlaceAndEndsWithItsInstant) {
             (std::vector<Place>{due_place(0, 1)}));
 }
 
-TYPED_TEST(StoreLanes, PageEndsWithItsPlaceInEveryLane) {
+TYPED_TEST(StoreLanes, APageIncludesItsLastPlaceInEachLane) {
   WriteBatch batch;
   std::uint64_t n = 0;
   for (const Lane lane : kLanes) {
@@ -110,7 +111,7 @@ TYPED_TEST(StoreLanes, PageEndsWithItsPlaceInEveryLane) {
   }
 }
 
-TYPED_TEST(StoreLanes, PageSaysThatThereMayBeMoreOnlyWhenItIsFull) {
+TYPED_TEST(StoreLanes, OnlyAFullPageHasAPlaceToContinueFrom) {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 3; ++n) add(batch, due_place(10, n));
   this->write(batch);
@@ -122,8 +123,9 @@ TYPED_TEST(StoreLanes, PageSaysThatThereMayBeMoreOnlyWhenItIsFull) {
   EXPECT_FALSE(this->store_->read_by_id(TaskId{}, 4).value().read_to);
 }
 
-// The classic mistake (PW_OFFSET_SKIP): 5 000 rows in pages of 1 000 by offset, deleting each page,
-// skips 2 000. Here tasks are also added behind the page while it is being worked on.
+// The well-known mistake (PW_OFFSET_SKIP): code reads 5 000 rows in pages of 1 000 by offset and
+// deletes each page, so it skips 2 000 rows. Here tasks are also added behind the page while the
+// test works on it.
 TYPED_TEST(StoreLanes, PagingByKeySkipsNothingWhileTasksAreRemovedAndAdded) {
   constexpr std::uint64_t kRows = 5'000;
   WriteBatch rows;
@@ -158,8 +160,9 @@ TYPED_TEST(StoreLanes, PagingByKeySkipsNothingWhileTasksAreRemovedAndAdded) {
   EXPECT_EQ(this->lane_places(Lane::due), std::vector<Place>{});
 }
 
-// Between two pages tasks move to any lane and back, come (above and below the page) and go.
-TYPED_TEST(StoreLanes, PagesByIdMeetEveryTaskOnceWhereverItMoves) {
+// Between two pages, tasks move to any lane and back, tasks are removed, and tasks are added above
+// and below the page.
+TYPED_TEST(StoreLanes, PagesByIdHaveEachTaskOnceWhereverItMoves) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -214,7 +217,7 @@ TYPED_TEST(StoreLanes, PagesByIdMeetEveryTaskOnceWhereverItMoves) {
       std::includes(seen.begin(), seen.end(), there_throughout.begin(), there_throughout.end()));
 }
 
-TYPED_TEST(StoreLanes, MovedTaskIsAtItsNewPlaceOnly) {
+TYPED_TEST(StoreLanes, AMovedTaskIsOnlyAtItsNewPlace) {
   this->write(new_task(due_place(10, 1)));
   this->write(moved_task(due_place(10, 1), due_place(99, 1), "later"));
   EXPECT_EQ(this->lane_places(Lane::due), (std::vector<Place>{due_place(99, 1)}));
@@ -225,7 +228,7 @@ TYPED_TEST(StoreLanes, MovedTaskIsAtItsNewPlaceOnly) {
   EXPECT_EQ(this->lane_places(Lane::due), (std::vector<Place>{due_place(3, 1)}));
 }
 
-TYPED_TEST(StoreLanes, TaskGoesFromEveryLaneToEveryLane) {
+TYPED_TEST(StoreLanes, ATaskCanMoveFromAnyLaneToAnyLane) {
   std::vector<Place> stops;
   for (const Lane from : kLanes) {
     for (const Lane to : kLanes) {
@@ -255,7 +258,7 @@ TYPED_TEST(StoreLanes, TaskGoesFromEveryLaneToEveryLane) {
   EXPECT_EQ(this->store_->read_by_id(TaskId{}, 10).value().tasks.size(), 0u);
 }
 
-TYPED_TEST(StoreLanes, TaskMayEndInTheBatchAfterItCame) {
+TYPED_TEST(StoreLanes, ATaskCanBeRemovedInTheNextBatch) {
   for (std::uint64_t n = 1; n <= 100; ++n) {
     WriteBatch batch;
     add(batch, due_place(10, n));
@@ -269,7 +272,7 @@ TYPED_TEST(StoreLanes, TaskMayEndInTheBatchAfterItCame) {
             (std::vector<Place>{due_place(10, 100)}));
 }
 
-TYPED_TEST(StoreLanes, PlaceNeedNotBeTheDueTime) {
+TYPED_TEST(StoreLanes, APlaceCanHaveAnotherInstantThanTheDueTime) {
   StoredTask stored = task_at(due_place(500, 1));
   stored.task.due_at = at_ms(3);
   WriteBatch batch;
@@ -280,7 +283,7 @@ TYPED_TEST(StoreLanes, PlaceNeedNotBeTheDueTime) {
   EXPECT_EQ(this->page(Lane::due).tasks, (std::vector<StoredTask>{stored}));
 }
 
-TYPED_TEST(StoreLanes, ReadAtAnswersInTheOrderAsked) {
+TYPED_TEST(StoreLanes, ReadAtKeepsTheOrderOfThePlaces) {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 100; ++n) {
     add(batch, place_in(kLanes[n % 4], 1, 10, n), std::to_string(n));
@@ -290,7 +293,7 @@ TYPED_TEST(StoreLanes, ReadAtAnswersInTheOrderAsked) {
   for (const std::uint64_t n : {50u, 3u, 100u, 3u, 1u}) {
     asked.push_back(place_in(kLanes[n % 4], 1, 10, n));
   }
-  asked.insert(asked.begin() + 2, due_place(10, 50));  // it is in another lane
+  asked.insert(asked.begin() + 2, due_place(10, 50));  // its task is in another lane
   const std::vector<Result<Task>> tasks = this->store_->read_at(asked).value();
   ASSERT_EQ(tasks.size(), 6u);
   EXPECT_EQ(tasks[0].value().payload.data, "50");

@@ -1,5 +1,5 @@
-// What the contract runs over, one class a back end, and the tasks and batches its tests are made
-// of.
+// The media for the contract tests, one class for each back end. Also the tasks and batches that
+// the tests use.
 #pragma once
 
 #include <chrono>
@@ -30,11 +30,10 @@ namespace detent {
 
 #if defined(DETENT_POSTGRES_CONTRACT)
 
-/// A database of the cluster that the program's tests share. Every store is another server's.
+/// A database of the shared cluster. Each open() acts as another server.
 ///
-/// The database refuses every change of a row by a transaction that has not changed the row of the
-/// shard as well, where the epoch is: so each test also shows that nothing it does gets around
-/// that.
+/// The database refuses a change of a row if its transaction does not also change the row of the
+/// shard, which has the epoch. So each test also shows that all its changes are fenced.
 class PostgresMedium {
  public:
   static constexpr std::string_view kName = "Postgres";
@@ -56,7 +55,7 @@ class PostgresMedium {
     flip("task_key set value", "value", bit, name_is(queue, key));
   }
   void drop_expiry(const KeyRecord& record) { set_expiry(record, "null"); }
-  /// `ms`: as SQL.
+  /// `ms` is an SQL expression.
   void set_expiry(const KeyRecord& record, const std::string& ms) {
     execute(url_,
             "set session_replication_role = replica; update detent.task_key set expires_ms = " +
@@ -82,8 +81,8 @@ class PostgresMedium {
   std::string url_ = shared_cluster().new_database();
 };
 
-/// The same of a shard that a lease table takes each time, unless its store is still open: that one
-/// writes.
+/// Like PostgresMedium, for a shard that a lease table takes at each open(). If the previous store
+/// is still open, open() uses its epoch again, which fails.
 class PostgresShardMedium : public PostgresMedium {
  public:
   static constexpr std::string_view kName = "PostgresShard";
@@ -102,7 +101,8 @@ class PostgresShardMedium : public PostgresMedium {
   }
 
  private:
-  /// Sessions end a moment after the store.
+  /// True if the session of the previous store is still there. Sessions end a moment after their
+  /// store.
   bool has_session() {
     const std::string count =
         "select count(*) from pg_stat_activity where datname = current_database() and "
@@ -163,8 +163,8 @@ class RocksDbMedium {
   TestFolder folder_;
 };
 
-/// Puts accepted tasks into the order of their lanes every few of them, on a thread: every test
-/// crosses that seam.
+/// Settles accepted tasks on a thread after every 16 tasks, so that each test also runs while tasks
+/// are being settled.
 class RocksDbSettlingMedium : public RocksDbMedium {
  public:
   static constexpr std::string_view kName = "RocksDbSettling";
@@ -174,7 +174,7 @@ class RocksDbSettlingMedium : public RocksDbMedium {
   }
 };
 
-/// The same within the writes, so that a seed replays a run.
+/// The same, but settles inside the writes, so that a seed replays a run exactly.
 class RocksDbSettlingInlineMedium : public RocksDbMedium {
  public:
   static constexpr std::string_view kName = "RocksDbSettlingInline";
@@ -189,7 +189,7 @@ class RocksDbSettlingInlineMedium : public RocksDbMedium {
 inline WallTime at_ms(std::int64_t ms) { return WallTime{std::chrono::milliseconds{ms}}; }
 inline TaskId id_of(std::uint64_t n) { return {n << TaskId::kShardBits}; }
 
-/// Places in tests: the n-th id, at an instant.
+/// Places for tests: the n-th id, at an instant in milliseconds.
 inline Place due_place(std::int64_t ms, std::uint64_t n) {
   return {.lane = Lane::due, .queue = 0, .priority = 0, .at = at_ms(ms), .id = id_of(n)};
 }
@@ -204,7 +204,7 @@ inline Place dead_place(std::uint32_t queue, std::int64_t ms, std::uint64_t n) {
 inline Place ended_place(std::int64_t ms, std::uint64_t n) {
   return {.lane = Lane::ended, .queue = 0, .priority = 0, .at = at_ms(ms), .id = id_of(n)};
 }
-/// The same, in whatever lane; `due` and `ended` have no queue.
+/// The same for any lane. `due` and `ended` have no queue.
 inline Place place_in(Lane lane, std::uint32_t queue, std::int64_t ms, std::uint64_t n) {
   switch (lane) {
     case Lane::due:

@@ -149,9 +149,9 @@ const StoredTask* RandomBatches::random_task() {
   if (model_.tasks.empty()) return nullptr;
   auto found = model_.tasks.begin();
   const auto count = static_cast<std::uint32_t>(model_.tasks.size());
-  if (one_in(3)) {  // one of the last that came
+  if (one_in(3)) {  // one of the newest tasks
     found = std::prev(model_.tasks.end(), 1 + rng_.below(std::min(count, 20u)));
-  } else if (one_in(3)) {  // one of the oldest, again and again
+  } else if (one_in(3)) {  // one of the oldest tasks, so that some tasks move many times
     std::advance(found, rng_.below(std::min(count, 5u)));
   } else {
     std::advance(found, rng_.below(count));
@@ -182,9 +182,9 @@ void RandomBatches::set_key(WriteBatch& batch) {
   }
   const auto stored = model_.keys.find({record.queue, record.key});
   if (stored != model_.keys.end() && one_in(3)) {
-    record.expires_at = stored->second.expires_at;  // another task, the same expiry
+    record.expires_at = stored->second.expires_at;  // another task with the same expiry
   } else if (one_in(2)) {
-    // No two alike, so that "the oldest first" says which.
+    // All expiries differ, so the order of trimming is unique.
     record.expires_at = at_ms(std::int64_t{rng_.below(1'000)} * 10'000 + ++expiries_);
   }
   batch.keys.push_back(std::move(record));
@@ -231,7 +231,8 @@ void RandomBatches::change_schedule(WriteBatch& batch) {
   constexpr const char* kNames[] = {"a", "a/b", "b", "nightly", "z"};
   ScheduleRecord record;
   record.schedule.name = kNames[rng_.below(5)];
-  // One that is not there may be removed; one that is removed may be put in the same batch.
+  // A batch may remove a schedule that does not exist. A batch may remove a schedule and write it
+  // again.
   if (one_in(3)) batch.removed_schedules.push_back(record.schedule.name);
   if (!batch.removed_schedules.empty() && one_in(2)) return;
   record.schedule.rule = IntervalRule{milliseconds{1'000 + rng_.below(100'000)}, random_instant()};

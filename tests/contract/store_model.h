@@ -1,6 +1,6 @@
-// The contract of store/store.h as a model that cannot be wrong in an interesting way: one map a
-// kind of record, and every read goes through all of it. And a source of random batches that
-// respect the contract.
+// The contract of store/store.h as a simple model. It has one map for each kind of record, and each
+// read goes through the whole map. So the model is too simple to hide a bug. Also a source of
+// random batches that obey the contract.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class StoreModel {
   TaskPage read_by_id(TaskId after, std::size_t limit) const;
 
   std::map<TaskId, StoredTask> tasks;
-  std::set<TaskId> damaged;  // of those
+  std::set<TaskId> damaged;  // ids in `tasks`
   std::map<std::string, QueueRecord> queues;
   std::map<std::string, ScheduleRecord> schedules;
   std::map<KeyName, KeyRecord> keys;
@@ -42,13 +42,13 @@ class StoreModel {
   TaskPage page_of(const std::vector<Place>& places, std::size_t limit) const;
 };
 
-/// Random batches for the model as it is. Most ids rise, some lie below the highest or are of tasks
-/// that ended; most tasks end young, a few move again and again.
+/// Makes random batches that are valid for the present state of the model. Most ids rise; some are
+/// below the highest id or belong to ended tasks. Most tasks end soon; a few move many times.
 class RandomBatches {
  public:
   RandomBatches(Rng& rng, const StoreModel& model) noexcept : rng_(rng), model_(model) {}
 
-  /// `drain`: more goes than comes.
+  /// `rise` adds more tasks than it removes; `drain` removes more than it adds.
   enum class Tide : std::uint8_t { rise, drain };
   WriteBatch next(Tide tide);
 
@@ -56,12 +56,12 @@ class RandomBatches {
   WallTime random_instant();
   std::uint32_t random_queue();
   Place random_place(TaskId id);
-  /// One that was given out, a task's or not; 0 at times.
+  /// An id up to the highest one that was given out. Its task may have ended. Sometimes 0.
   TaskId random_id() { return TaskId{std::uint64_t{rng_.below(highest_ + 1)} << 8}; }
   std::string random_key();
 
  private:
-  /// Nothing when the task found is in this batch already, or there is none.
+  /// A random stored task. Null if there is none, or if the batch already names the task.
   const StoredTask* random_task();
   void add_task(WriteBatch& batch);
   void move_task(WriteBatch& batch);
@@ -74,7 +74,7 @@ class RandomBatches {
 
   Rng& rng_;
   const StoreModel& model_;
-  std::set<TaskId> touched_;  // by the batch in the making
+  std::set<TaskId> touched_;  // by the batch that is being made
   std::uint32_t highest_ = 0;
   std::int64_t expiries_ = 0;
 };

@@ -1,5 +1,5 @@
-// All of the contract at once: random batches over every back end against a plain model, with
-// stores closed and opened, records damaged, and keys trimmed in between.
+// Tests the whole contract: applies random batches to each back end and to a simple model, and
+// compares the two. In between it closes and opens the store, damages records, and trims keys.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -47,7 +47,7 @@ class StoreModelTest : public StoreFixture<Medium> {
     }
   }
 
-  /// Tasks and keys of any kind, some of them asked for twice.
+  /// Compares find_all() and find_keys() for random ids and keys, some of them twice.
   void expect_found_at_once(std::size_t count) {
     const std::uint32_t queue = batches_.random_queue();
     std::vector<TaskId> ids;
@@ -70,7 +70,7 @@ class StoreModelTest : public StoreFixture<Medium> {
     for (const KeyRecord& record : found_keys) ASSERT_EQ(record, records.at(record.key));
   }
 
-  /// Some pages and records, so that every step is looked at from a few sides.
+  /// Compares some random pages and records after a step.
   void expect_some() {
     const Place after = random_boundary();
     const std::size_t limit = 1 + rng_.below(20);
@@ -93,7 +93,7 @@ class StoreModelTest : public StoreFixture<Medium> {
     for (int i = 0; i < 3; ++i) expect_key({batches_.random_queue(), batches_.random_key()});
     ASSERT_EQ(this->store_->last_id(), model_.last_id);
   }
-  /// Where a task is, or may be.
+  /// The place of a task, or a random place.
   Place random_boundary() {
     const auto found = model_.tasks.lower_bound(batches_.random_id());
     if (found == model_.tasks.end() || batches_.one_in(3)) {
@@ -125,7 +125,7 @@ class StoreModelTest : public StoreFixture<Medium> {
     for (const auto& [name, record] : model_.keys) expect_key(name);
     expect_queues_and_sums();
   }
-  /// Page after page, each going on where the one before ended.
+  /// Reads a whole lane, page by page.
   void expect_lane(Lane lane, std::uint32_t queue) {
     const std::size_t limit = 1 + rng_.below(50);
     std::optional<Place> after = begin_of(lane, queue);
@@ -169,7 +169,8 @@ class StoreModelTest : public StoreFixture<Medium> {
     if (model_.tasks.empty()) return;
     auto victim = model_.tasks.begin();
     std::advance(victim, rng_.below(static_cast<std::uint32_t>(model_.tasks.size())));
-    if (!model_.damaged.insert(victim->first).second) return;  // a second flip might undo the first
+    if (!model_.damaged.insert(victim->first).second)
+      return;  // a second flip could repair the record
     this->damage(victim->second.place, rng_.below(10'000));
   }
   void quarantine_one() {

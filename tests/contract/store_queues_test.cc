@@ -1,4 +1,4 @@
-// The contract of store/store.h: queue records, and how many tasks are due when.
+// The contract of store/store.h: queue records and due counts.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -49,14 +49,14 @@ TYPED_TEST_SUITE(StoreQueues, Media, MediumNames);
 
 // Queues.
 
-TYPED_TEST(StoreQueues, OneRemovedAndPutInTheSameBatchIsThere) {
+TYPED_TEST(StoreQueues, AQueueRemovedAndWrittenInOneBatchExists) {
   this->write_queues({queue_record("a", 1, 5)});
   this->write_queues({queue_record("a", 2, 1)}, {"a"});
   this->reopen();
   EXPECT_EQ(this->store_->queues().value(), (std::vector<QueueRecord>{queue_record("a", 2, 1)}));
 }
 
-TYPED_TEST(StoreQueues, QueueRecordsAreWhatWasWrittenLastByName) {
+TYPED_TEST(StoreQueues, TheLastRecordOfEachQueueIsReadSortedByName) {
   this->write_queues({queue_record("b", 1, 5), queue_record("a", 2, 1), queue_record("a/b", 300)});
   this->write_queues({queue_record("b", 1, 0)});
   this->reopen();
@@ -84,7 +84,7 @@ TYPED_TEST(StoreQueues, EveryFieldOfAQueueReadsBack) {
                    .concurrency = 11,
                    .webhook = QueueWebhook{.url = "https://a", .keys = {"whsec_b", "whsec_c"}}};
   std::vector<QueueRecord> queues{full};
-  for (std::uint32_t i = 0; i < 7; ++i) {  // each optional one alone, 0 being a value
+  for (std::uint32_t i = 0; i < 7; ++i) {  // each optional setting alone; 0 is a value
     QueueRecord one = queue_record("r" + std::to_string(i), i + 1);
     if (i == 0) one.settings.max_attempts = 0;
     if (i == 1) one.settings.visibility_timeout = milliseconds{0};
@@ -101,7 +101,7 @@ TYPED_TEST(StoreQueues, EveryFieldOfAQueueReadsBack) {
   EXPECT_EQ(this->store_->queues().value(), queues);
 }
 
-TYPED_TEST(StoreQueues, RemovedQueueIsGoneAndItsNameMayComeBackUnderAnotherNumber) {
+TYPED_TEST(StoreQueues, TheNameOfARemovedQueueCanComeBackWithANewNumber) {
   this->write_queues({queue_record("a", 1), queue_record("b", 2, 7)});
   this->write_queues({queue_record("c", 3)}, {"a"});
   this->reopen();
@@ -122,7 +122,7 @@ TYPED_TEST(StoreQueues, LastQueueNumberIsTheHighestEverNamed) {
   EXPECT_EQ(this->store_->last_queue_number(), 300u);
 }
 
-TYPED_TEST(StoreQueues, RemovingAQueueTakesNoTasksAndNoKeys) {
+TYPED_TEST(StoreQueues, RemovingAQueueKeepsItsTasksAndKeys) {
   WriteBatch batch = new_task(dead_place(1, 10, 1));
   batch.queues.push_back(queue_record("a", 1));
   batch.keys.emplace_back().queue = 1;
@@ -147,7 +147,7 @@ TYPED_TEST(StoreQueues, DueCountsAreTheSumsOfAllChangesByBin) {
   EXPECT_EQ(this->store_->due_counts().value()[2], day(1, 2));
 }
 
-TYPED_TEST(StoreQueues, DueCountOfNothingIsLeftOut) {
+TYPED_TEST(StoreQueues, ADueCountOfZeroIsLeftOut) {
   this->count({minute(5, 3), minute(6, 1)});
   this->count({minute(5, -1)});
   this->count({minute(5, -2)});
@@ -159,7 +159,7 @@ TYPED_TEST(StoreQueues, DueCountOfNothingIsLeftOut) {
             (std::vector<DueCount>{minute(5, 1), minute(6, 1)}));
 }
 
-TYPED_TEST(StoreQueues, ThousandsOfSmallChangesAddUpAcrossReopens) {
+TYPED_TEST(StoreQueues, ThousandsOfChangesAddUpAcrossReopens) {
   for (int run = 0; run < 3; ++run) {
     for (int i = 0; i < 500; ++i) {
       WriteBatch batch;

@@ -37,7 +37,7 @@ WriteBatch batch_of(Schedules schedules, std::vector<std::string> removed = {}) 
 template <class Medium>
 class StoreSchedules : public StoreFixture<Medium> {
  protected:
-  /// Now, and when the store is opened again.
+  /// Expects these schedules immediately, and after the store was opened again.
   void expect_schedules(const Schedules& expected) {
     EXPECT_EQ(this->store_->schedules().value(), expected);
     this->reopen();
@@ -53,7 +53,7 @@ TYPED_TEST(StoreSchedules, AreReadByName) {
                           schedule_named("a-b"), schedule_named("a/b"), schedule_named("b")});
 }
 
-TYPED_TEST(StoreSchedules, OnePutAgainIsWhatWasPutLast) {
+TYPED_TEST(StoreSchedules, AScheduleWrittenAgainHasTheLastRecord) {
   this->write(batch_of({schedule_named("a", 1), schedule_named("b", 1)}));
   ScheduleRecord other = schedule_named("a", 2);
   other.schedule.rule = IntervalRule{milliseconds{5'000}, at_ms(7)};
@@ -61,7 +61,7 @@ TYPED_TEST(StoreSchedules, OnePutAgainIsWhatWasPutLast) {
   this->expect_schedules({other, schedule_named("b", 1)});
 }
 
-TYPED_TEST(StoreSchedules, OneRemovedIsGoneAndMayComeBack) {
+TYPED_TEST(StoreSchedules, ARemovedScheduleCanBeWrittenAgain) {
   this->write(batch_of({schedule_named("a"), schedule_named("b")}));
   this->write(batch_of({}, {"a", "never-there"}));
   this->expect_schedules({schedule_named("b")});
@@ -69,7 +69,7 @@ TYPED_TEST(StoreSchedules, OneRemovedIsGoneAndMayComeBack) {
   this->expect_schedules({schedule_named("a", 3), schedule_named("b")});
 }
 
-TYPED_TEST(StoreSchedules, OneRemovedAndPutInTheSameBatchIsThere) {
+TYPED_TEST(StoreSchedules, AScheduleRemovedAndWrittenInOneBatchExists) {
   this->write(batch_of({schedule_named("a", 1)}));
   this->write(batch_of({schedule_named("a", 2)}, {"a"}));
   this->expect_schedules({schedule_named("a", 2)});
@@ -111,7 +111,7 @@ TYPED_TEST(StoreSchedules, EveryFieldReadsBack) {
   this->expect_schedules({full});
 }
 
-TYPED_TEST(StoreSchedules, HaveNothingToDoWithAQueueOrAKeyOfTheirName) {
+TYPED_TEST(StoreSchedules, AreIndependentOfAQueueOrKeyWithTheSameName) {
   WriteBatch batch = batch_of({schedule_named("a", 1)});
   batch.queues.emplace_back().queue = "a";
   batch.queues.back().number = 1;
@@ -126,9 +126,9 @@ TYPED_TEST(StoreSchedules, HaveNothingToDoWithAQueueOrAKeyOfTheirName) {
   EXPECT_TRUE(this->store_->find_key(1, "a").value().has_value());
 }
 
-// The task of an occurrence and how far its schedule has come are one batch: whether it fails or
-// not, both are there or neither.
-TYPED_TEST(StoreSchedules, AreThereWithTheTasksOfTheirBatchOrNeitherIs) {
+// One batch has the task of an occurrence and the progress of its schedule. After a failure, either
+// both are stored or neither of them is.
+TYPED_TEST(StoreSchedules, AreStoredTogetherWithTheTasksOfTheirBatch) {
   this->write(batch_of({schedule_named("a", 0), schedule_named("b", 0)}));
   std::uint64_t made = 0;
   for (const WriteFault fault : {WriteFault::not_applied, WriteFault::applied}) {
@@ -171,7 +171,7 @@ TYPED_TEST(StoreSchedules, HundredsAreReadWhileTasksComeAndGo) {
   this->expect_schedules(expected);
 }
 
-TYPED_TEST(StoreSchedules, OneThatIsDamagedIsToldByNameUntilItIsPutOrRemoved) {
+TYPED_TEST(StoreSchedules, ADamagedScheduleIsReportedUntilItIsWrittenOrRemoved) {
   this->write(batch_of({schedule_named("a"), schedule_named("b"), schedule_named("c")}));
   this->damage_schedule("b", 77);
   const Result<Schedules> all = this->store_->schedules();
@@ -182,7 +182,7 @@ TYPED_TEST(StoreSchedules, OneThatIsDamagedIsToldByNameUntilItIsPutOrRemoved) {
   EXPECT_EQ(each[0], schedule_named("a"));
   EXPECT_EQ(each[1].error(), all.error());
   EXPECT_EQ(each[2], schedule_named("c"));
-  this->write(new_task(due_place(10, 1)));  // the rest goes on
+  this->write(new_task(due_place(10, 1)));  // other writes still succeed
   EXPECT_EQ(error_code_of(this->store_->schedules()), ErrorCode::data_loss);
   this->write(batch_of({schedule_named("b", 9)}));
   this->expect_schedules({schedule_named("a"), schedule_named("b", 9), schedule_named("c")});
