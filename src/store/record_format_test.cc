@@ -277,8 +277,7 @@ TEST(Record, AnUnknownVersionIsRefusedWithItsNumber) {
   }
 }
 
-// The test uses only records whose first byte looks like a known version. That byte is the first
-// byte of the checksum.
+// Uses only records whose first byte, a part of the checksum, looks like a known version.
 TEST(Record, ARecordOfOnlyAMatchingChecksumIsRefused) {
   int looked_at = 0;
   for (std::uint64_t n = 1; n < 2'000; ++n) {

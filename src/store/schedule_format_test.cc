@@ -361,8 +361,8 @@ TEST(ScheduleFormat, EveryTruncationAndEveryAppendedByteIsRefused) {
   }
 }
 
-// encode_schedule() stops the process if a schedule is invalid. So the reader must refuse invalid
-// schedules: each schedule that it returns can be written again.
+// Each schedule that the reader returns must be valid, because encode_schedule() stops the process
+// for an invalid one.
 TEST(ScheduleFormat, BytesWithARightChecksumCrashNeitherTheReaderNorTheWriter) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -406,9 +406,8 @@ TEST(ScheduleFormat, AnUnknownChoiceIsRefused) {
     std::size_t position;
     int count;
   };
-  // The positions of the fields: version, flags; kind, anchor, unit, every, month_end; time zone (4
-  // bytes), gap, repeat; queue (2), priority (2), payload (5); jitter, misfire, grace (3), limit,
-  // overlap.
+  // Positions: version, flags; kind, anchor, unit, every, month_end; time zone (4 bytes), gap,
+  // repeat; queue (2), priority (2), payload (5); jitter, misfire, grace (3), limit, overlap.
   for (const auto& [position, count] :
        {Choice{4, 4}, Choice{6, 2}, Choice{11, 2}, Choice{12, 3}, Choice{23, 3}, Choice{28, 3}}) {
     for (int value = 0; value < 256; ++value) {
@@ -474,8 +473,7 @@ TEST(ScheduleFormat, AnUnknownVersionIsRefusedWithItsNumber) {
   }
 }
 
-// The test uses only records whose first byte looks like a known version. That byte is the first
-// byte of the checksum.
+// Uses only records whose first byte, a part of the checksum, looks like a known version.
 TEST(ScheduleFormat, ARecordOfOnlyAMatchingChecksumIsRefused) {
   int looked_at = 0;
   for (int n = 0; n < 2'000; ++n) {

@@ -1,5 +1,5 @@
-// A connection's bytes as beanstalk commands: what is read in pieces must be what is read whole,
-// within the limits of a command.
+// Parses the bytes of a connection as beanstalk commands. Reading in pieces must give the same
+// commands as reading in one piece. No command may exceed its limits.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Any text as the file that `detent serve --config` reads. What is accepted must come out of
-// --print-config so that it means the same again; what is refused must say where the file is wrong.
+// Parses any text as the file of `detent serve --config`. If the text is accepted, --print-config
+// must print a file with the same meaning. If it is refused, the error must name the place in the
+// file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ namespace detent::fuzz {
 
 namespace {
 
-/// A file in memory, which has a path.
+/// A file in memory that has a path.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(memfd_create("detent.toml", MFD_CLOEXEC)) {
@@ -43,7 +44,7 @@ class MemoryFile {
   const int descriptor_;
 };
 
-/// That it may stand in front of a '=' without quotes.
+/// True if TOML allows the name before '=' without quotes.
 bool is_bare(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_';
@@ -59,7 +60,7 @@ std::vector<cli::Setting> printable(const std::vector<cli::FileSetting>& in_file
   return settings;
 }
 
-/// Of those that --print-config has a line for.
+/// Checks the settings for which --print-config prints a line.
 void expect_same_when_printed(const std::vector<cli::FileSetting>& in_file) {
   const std::vector<cli::Setting> settings = printable(in_file);
   const std::string text = cli::to_toml(settings);
@@ -71,7 +72,7 @@ void expect_same_when_printed(const std::vector<cli::FileSetting>& in_file) {
     };
     DETENT_CHECK(std::any_of(settings.begin(), settings.end(), same));
   }
-  std::size_t lines = 0;  // but for comments
+  std::size_t lines = 0;  // without comments
   for (std::size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1) {
     if (text[begin] != '#') ++lines;
   }
@@ -84,7 +85,8 @@ cli::Invocation read_command_line(const MemoryFile& file) {
   return cli::parse_arguments(static_cast<int>(words.size()), words.data());
 }
 
-/// What a secret's line says instead of it is read as the default.
+/// True if a secret is not shown. Its printed line is read as the default, so the options can
+/// differ.
 bool hides_any(std::string_view printed) {
   return printed.find(": not shown") != std::string_view::npos;
 }

@@ -1,4 +1,4 @@
-// Replays the kept inputs of one function of fuzz_inputs.h.
+// Replays the stored inputs of one function of fuzz_inputs.h.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@
 
 namespace detent::fuzz {
 
-/// DETENT_CORPUS is the folder of them all. A promise that is broken stops the process.
+/// DETENT_CORPUS is the folder with all inputs. `run` stops the process if an input breaks a
+/// promise.
 inline void replay(const char* name, void (*run)(std::string_view)) {
   int inputs = 0;
   for (const auto& entry :
@@ -21,7 +22,7 @@ inline void replay(const char* name, void (*run)(std::string_view)) {
     run(bytes);
     ++inputs;
   }
-  EXPECT_GE(inputs, 5) << "the corpus is not where it should be";
+  EXPECT_GE(inputs, 5) << "corpus folder has too few inputs: " << DETENT_CORPUS << '/' << name;
 }
 
 }  // namespace detent::fuzz

@@ -1,4 +1,4 @@
-// Kept inputs that need no server, and how all of them are replayed (corpus.h).
+// Replays the stored inputs of functions that need no server (corpus.h).
 #include "tests/fuzz/corpus.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Any text as a cron expression. One that is accepted must tell the same times however it is asked:
-// one by one, several at once, backwards, in capitals, with other white space.
+// Parses any text as a cron expression. An accepted expression must give the same times in each way
+// of asking: one by one, several together, backwards, in capitals.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -29,7 +29,7 @@ CronOptions options_of(unsigned bits) {
   return options;
 }
 
-/// 1960 … 10010, so that both ends are met.
+/// A time from 1960 to 10010, so that inputs reach both ends of the supported range.
 WallTime near_time(InputBytes& bytes) {
   using std::chrono::days;
   const WallTime begin = WallTime{} - days{3653};
@@ -76,7 +76,8 @@ void cron_expressions(std::string_view input) {
   DETENT_CHECK(!words.empty());
   DETENT_CHECK(std::all_of(words.begin(), words.end(), [](char c) { return c >= ' '; }));
   expect_steps_agree(cron.value(), from);
-  if (expression.find('@') != std::string::npos) return;  // "5m" is no "5M"
+  if (expression.find('@') != std::string::npos)
+    return;  // in "@every 5m", capitals would change the unit
 
   std::string loud = expression;
   for (char& c : loud) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;

@@ -1,6 +1,7 @@
-// A connection's bytes as HTTP requests and as responses. What is read in pieces of any size must
-// be what is read whole; nothing is larger than the limits; and a request that was accepted must be
-// read the same when it is sent on, or two servers would disagree about where it ends.
+// Parses the bytes of a connection as HTTP requests and as HTTP responses. Reading in pieces of any
+// size must give the same messages as reading in one piece. No message may exceed the limits. If an
+// accepted request is sent on, it must be read as the same request. Otherwise two servers could
+// disagree where it ends.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr net::ParseLimits kLimits{.max_header_bytes = 512, .max_body_bytes = 256};
 
-/// What a connection made of its bytes: messages, then why it was closed, if it was.
+/// The result of reading a connection: its messages, and the reason if it was closed.
 template <class Message>
 struct Heard {
   std::vector<Message> messages;
@@ -29,7 +30,8 @@ struct Heard {
   bool is_in_body = false;
 };
 
-/// As InputBuffer does it: what was not taken is presented again, in front of what comes next.
+/// Works as InputBuffer does: the parser gets the bytes that it did not take again, before the next
+/// bytes.
 template <class Parser, class Message>
 Heard<Message> hear(std::string_view bytes, std::size_t piece) {
   Parser parser(kLimits);
@@ -67,7 +69,8 @@ bool are_same(const net::HttpResponse& one, const net::HttpResponse& other) {
          one.body == other.body && one.headers == other.headers;
 }
 
-/// The detail of a failure may differ where the first of two faults comes in another piece.
+/// The detail of a failure may differ: with two faults, the piece that arrives first decides which
+/// fault is found.
 template <class Message>
 void expect_same(const Heard<Message>& pieces, const Heard<Message>& whole) {
   DETENT_CHECK(pieces.kept_alive == whole.kept_alive);

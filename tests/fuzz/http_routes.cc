@@ -1,8 +1,12 @@
-// Requests to all of the server's routes, over an engine with a store in memory and a clock that
-// moves only when the input says so. Each request goes through the writer and the parser of HTTP,
-// and so does its answer. Every request must be answered, by no 5xx, with JSON as Boost.JSON reads
-// it; a task that was accepted must be there; the engine's invariants must hold throughout; and
-// after a restart the store must be sound to the last record and count.
+// Sends requests to all routes of the server. The engine has a store in memory and a clock that
+// moves only if the input says so. Each request and each answer goes through the HTTP writer and
+// the HTTP parser. The test checks:
+//
+//  - Each request gets an answer, and its status is not 5xx.
+//  - Boost.JSON can read each JSON answer.
+//  - An accepted task can be read.
+//  - The invariants of the engine hold after each request.
+//  - At the end, store_check.h finds the store sound.
 #include <boost/json/parser.hpp>
 #include <charconv>
 #include <chrono>
@@ -35,16 +39,16 @@ using std::chrono::milliseconds;
 constexpr std::size_t kMaxStreamBytes = 1 << 20;
 constexpr net::ParseLimits kLimits{.max_header_bytes = 16 * 1024, .max_body_bytes = 1 << 20};
 
-/// Where the answer to one request comes to lie.
+/// Receives the answer to one request.
 class Waiting final : public net::AnswerTarget {
  public:
   void post_answer(std::optional<net::HttpResponse> response) override {
     const MutexLock lock(mu_);
-    DETENT_CHECK(response.has_value());  // else nobody answered the request
+    DETENT_CHECK(response.has_value());  // if not, the request got no answer
     answer_ = std::move(response);
   }
   void post_head(net::HttpResponse head) override { post_answer(std::move(head)); }
-  void post_look() override {}  // what a stream goes on with is not looked at
+  void post_look() override {}  // the later data of a stream is not checked
   std::optional<net::HttpResponse> answer() const {
     const MutexLock lock(mu_);
     return answer_;
@@ -55,7 +59,7 @@ class Waiting final : public net::AnswerTarget {
   std::optional<net::HttpResponse> answer_ DETENT_GUARDED_BY(mu_);
 };
 
-/// The server but for its sockets.
+/// The server without its sockets.
 class ServerInMemory {
  public:
   ServerInMemory() { open(); }
@@ -91,7 +95,7 @@ class ServerInMemory {
   }
 
  private:
-  /// Until the engine and the events have nothing left to do.
+  /// Waits until the engine and the events have no work left.
   void await_rest() const { clock_.await_waiters(2); }
   void open() {
     store_ = MemoryStore::open(disk_).value();
@@ -126,7 +130,7 @@ std::string_view cut_line(std::string_view& text) {
   return line;
 }
 
-/// What a server would hear of it; nothing for what is no request.
+/// The request as a server would parse it; empty if the text is not a valid request.
 std::optional<net::HttpRequest> request_of(std::string_view text) {
   const std::string_view start = cut_line(text);
   const std::size_t blank = start.find(' ');
@@ -152,7 +156,7 @@ std::optional<net::HttpRequest> request_of(std::string_view text) {
 
 void expect_json(std::string_view text) {
   boost::json::parse_options options;
-  options.max_depth = 200;  // a payload's, and what is around it
+  options.max_depth = 200;  // the depth of a payload and of the object around it
   boost::json::parser parser({}, options);
   boost::json::error_code error;
   parser.write(text.data(), text.size(), error);
@@ -191,7 +195,7 @@ void ask(ServerInMemory& server, const net::HttpRequest& request) {
   DETENT_CHECK(json::parse_task(found.body).value().task.due_at == accepted->due_at);
 }
 
-/// "WAIT 1500": at most two days.
+/// Handles a line such as "WAIT 1500". Waits two days at most.
 bool wait(ServerInMemory& server, std::string_view line) {
   constexpr std::string_view kWait = "WAIT ";
   constexpr std::uint32_t kMost = 2 * 86'400'000;

@@ -1,5 +1,5 @@
-// An input taken apart from the front; what is missing is 0 or "". For the functions of
-// fuzz_inputs.h.
+// Takes values from the front of an input. If the input is too short, missing values are 0 or "".
+// For the functions of fuzz_inputs.h.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class InputBytes {
   }
   std::uint8_t byte() { return static_cast<std::uint8_t>(number(1)); }
   bool coin() { return byte() % 2 == 1; }
-  /// Of `least` … `most`.
+  /// A number from `least` to `most`.
   std::uint64_t number_of(std::uint64_t least, std::uint64_t most) {
     return least + number(8) % (most - least + 1);
   }
@@ -33,12 +33,12 @@ class InputBytes {
     const auto span = static_cast<std::uint64_t>((most - least).count());
     return least + std::chrono::milliseconds{static_cast<std::int64_t>(number_of(0, span))};
   }
-  /// Of all there are, however negative.
+  /// Any duration, also a negative one.
   std::chrono::milliseconds duration() {
     return std::chrono::milliseconds{static_cast<std::int64_t>(number(8))};
   }
   WallTime time() { return WallTime{duration()}; }
-  /// A byte of length, then so many.
+  /// Text of at most `most` bytes: the first byte is its length.
   std::string text(std::size_t most) {
     return std::string(take(std::min<std::size_t>(byte(), most)));
   }

@@ -1,6 +1,6 @@
-// A body for every parser of the JSON interface. Boost.JSON is the referee of what is JSON; what a
-// parser accepts is the same when it is written and read again, and what it refuses is an error
-// that a client can act on.
+// Gives one body to each parser of the JSON interface. Boost.JSON decides which texts are JSON. If
+// a parser accepts the body, the value must be the same after it is written and read again. If a
+// parser refuses it, the error must be usable for a client.
 #include <boost/json/parser.hpp>
 #include <boost/json/value.hpp>
 #include <string>
@@ -30,7 +30,8 @@ void agree_with_boost(std::string_view text) {
   boost::json::error_code error;
   parser.write(text.data(), text.size(), error);
   const Result<std::string_view> ours = json::read_json(text);
-  // It converts numbers; one whose exponent it can't hold is well formed all the same.
+  // Boost.JSON converts numbers. A number with a too large exponent is an error there, but it is
+  // well-formed JSON.
   if (error == boost::json::error::exponent_overflow) return;
   DETENT_CHECK(ours.has_value() == !error);
   if (!ours || json::kind_of(*ours) != json::JsonKind::string) return;

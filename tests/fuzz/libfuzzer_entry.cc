@@ -1,4 +1,4 @@
-// libFuzzer's way in: DETENT_FUZZ_INPUT is the function of fuzz_inputs.h that the program is for.
+// The entry for libFuzzer. DETENT_FUZZ_INPUT is the function of fuzz_inputs.h for this program.
 //
 //     build/asan/tests/fuzz/detent_http_routes_fuzz -max_len=2048 NEW_INPUTS CORPUS
 #include <cstddef>

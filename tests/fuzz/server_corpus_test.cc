@@ -1,4 +1,5 @@
-// Kept inputs of the server's formats and protocols: seeds, and what the fuzzer found.
+// Replays the stored inputs for the formats and protocols of the server: seeds, and inputs that the
+// fuzzer found.
 #include <gtest/gtest.h>
 
 #include "tests/fuzz/corpus.h"

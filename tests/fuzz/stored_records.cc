@@ -1,6 +1,8 @@
-// Records of tasks and of recurring schedules: what is written is what is read, a record that was
-// changed in any bit or put under another name is refused, and bytes that pass for a record,
-// whoever sealed them, are one that can be written again.
+// Tests the records of tasks and recurring schedules:
+//
+//  - A written record reads back unchanged.
+//  - A reader refuses a record with a flipped bit, or under another id or name.
+//  - If a reader accepts any bytes as a record, that record can be written again.
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -71,7 +73,7 @@ Task task_of(TaskId id, InputBytes& bytes) {
   return task;
 }
 
-/// One bit of `bytes` is another one.
+/// Flips one bit.
 std::string flipped(std::string bytes, std::uint64_t at) {
   char& byte = bytes[at / 8 % bytes.size()];
   byte = static_cast<char>(byte ^ (1 << at % 8));
@@ -101,7 +103,7 @@ void expect_sound_or_damage(const Result<Record>& read) {
   expect_same_again(*read);
 }
 
-/// An instant that a schedule may have.
+/// A valid instant for a schedule.
 WallTime date(InputBytes& bytes) {
   return WallTime{} +
          bytes.duration_of(milliseconds{0}, kWallTimeEnd - WallTime{} - milliseconds{1});
@@ -122,7 +124,7 @@ decltype(RecurringSchedule::rule) rule_of(InputBytes& bytes) {
   }
 }
 
-/// What may be stored; an end before its start aside.
+/// A valid schedule, except that its end can be before its start.
 RecurringSchedule schedule_of(InputBytes& bytes) {
   RecurringSchedule schedule;
   schedule.name = kName;
@@ -186,7 +188,7 @@ void stored_schedules(std::string_view input) {
   if (how == 0) {
     const std::uint64_t bit = bytes.number(4);
     const ScheduleRecord record{schedule_of(bytes), progress_of(bytes)};
-    if (!validate(record.schedule)) return;  // its end is before its start: never written
+    if (!validate(record.schedule)) return;  // its end is before its start, so it is never written
     expect_same_again(record);
     const std::string text = encode_schedule(record);
     expect_damage(decode_schedule(kName, flipped(text, bit)));

@@ -1,4 +1,4 @@
-// The inputs that libFuzzer found worth keeping, on every timer queue, in every test run.
+// Replays the stored inputs of libFuzzer on each timer queue, in each test run.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ std::vector<std::uint8_t> bytes_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-TEST(TimerQueueCorpus, EveryKeptInputAgreesWithTheModel) {
+TEST(TimerQueueCorpus, EachQueueAgreesWithTheModelForEachStoredInput) {
   std::size_t inputs = 0;
   std::size_t fired = 0;
   for (const auto& entry : std::filesystem::directory_iterator(DETENT_CORPUS "/timer_queue")) {
@@ -28,8 +28,9 @@ TEST(TimerQueueCorpus, EveryKeptInputAgreesWithTheModel) {
     fired += run_episode<TimerWheelCase>(bytes).fired;
     ++inputs;
   }
-  EXPECT_GE(inputs, 20u) << "the corpus is not where it should be";
-  EXPECT_GE(fired, inputs) << "the format has changed: these inputs no longer do anything";
+  EXPECT_GE(inputs, 20u) << "corpus folder has too few inputs: " DETENT_CORPUS "/timer_queue";
+  EXPECT_GE(fired, inputs)
+      << "the inputs fire too few timers: has the format of operations changed?";
 }
 
 }  // namespace

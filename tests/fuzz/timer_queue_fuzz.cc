@@ -1,5 +1,5 @@
-// libFuzzer's way into every timer queue: bytes are operations (src/wheel/test_operations.h), and a
-// queue that differs from its model is a crash.
+// The entry for libFuzzer to all timer queues. Bytes are operations (src/wheel/test_operations.h).
+// A queue that differs from its model crashes the program.
 //
 //     tests/fuzz/detent_timer_queue_fuzz -max_len=2048 CORPUS
 #include <cstddef>

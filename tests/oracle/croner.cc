@@ -31,7 +31,7 @@ void write_questions(std::ostream& out, const std::vector<std::string>& zones, W
   }
 }
 
-/// Lines of a process's output, one after the other.
+/// Reads the output of a process line by line.
 class Lines {
  public:
   explicit Lines(const std::string& command) : pipe_(::popen(command.c_str(), "r")) {}
@@ -59,7 +59,7 @@ class Lines {
   std::array<char, kPartSize> part_ = {};
 };
 
-/// A file of its own, gone with the object.
+/// A temporary file that is removed with the object.
 class ScratchFile {
  public:
   ScratchFile() {
@@ -113,15 +113,17 @@ Result<Answers> ask_croner(const std::vector<std::string>& zones, Window zone_wi
   constexpr std::string_view kVersion = "tzdata ";
   const auto version = lines.next();
   if (!version || !version->starts_with(kVersion)) {
-    return Error{ErrorCode::unavailable,
-                 "node could not run " + script +
-                     "; `tools/setup test` installs what it needs, or npm ci in its folder",
-                 ""};
+    return Error{
+        ErrorCode::unavailable,
+        "node could not run " + script +
+            "; run `tools/setup test`, or `npm ci` in its folder, to install Node and croner",
+        ""};
   }
   Answers answers{.tzdata = std::string(version->substr(kVersion.size()))};
   for (std::size_t i = 0; i < zones.size() + questions.size(); ++i) {
     const auto line = lines.next();
-    if (!line) return Error{ErrorCode::unavailable, "croner.mjs ended before its time", ""};
+    if (!line)
+      return Error{ErrorCode::unavailable, "croner.mjs ended before it answered all questions", ""};
     if (i < zones.size()) {
       answers.zones.push_back(read_zone(*line));
     } else {

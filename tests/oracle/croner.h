@@ -1,4 +1,4 @@
-// Asks croner, by way of Node and croner.mjs, which says what is asked and answered.
+// Asks croner through Node and croner.mjs. croner.mjs describes the questions and answers.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,13 @@
 
 namespace detent::oracle {
 
-/// A stretch of time, from `begin` on and before `end`.
+/// A span of time from `begin` up to but not including `end`.
 struct Window {
   std::chrono::sys_seconds begin;
   std::chrono::sys_seconds end;
 };
 
-/// When does `expression` run in `zone`? At most `most` times are told.
+/// Asks when `expression` runs in `zone`. The answer has at most `most` times.
 struct RunsQuestion {
   std::string expression;
   std::string zone;
@@ -25,25 +25,25 @@ struct RunsQuestion {
   std::size_t most;
 };
 
-/// The first entry is the offset at the window's begin.
+/// The offsets of a zone. The first entry is the offset at the begin of the window.
 struct ZoneAnswer {
   bool is_known = false;
   std::vector<OffsetChange> offsets = {};
 };
 
 struct RunsAnswer {
-  std::string error;  // empty: none
+  std::string error;  // empty if there is none
   std::vector<std::chrono::sys_seconds> runs = {};
 };
 
 struct Answers {
-  std::string tzdata;  // the version of the time zones that Node has
+  std::string tzdata;  // version of the time zone data in Node
   std::vector<ZoneAnswer> zones = {};
   std::vector<RunsAnswer> runs = {};
 };
 
-/// Puts all questions to one process and waits for it. The answers are in the questions' order.
-/// Errors: `unavailable`: there is no Node, or no croner for it.
+/// Sends all questions to one process and waits for it. The answers are in the order of the
+/// questions. Errors: `unavailable` if Node or croner is missing.
 Result<Answers> ask_croner(const std::vector<std::string>& zones, Window zone_window,
                            const std::vector<RunsQuestion>& questions);
 

@@ -1,25 +1,25 @@
-// Answers questions about cron expressions with croner, an implementation that shares nothing with
-// ours: own parser, own search, and the time zones of Node's ICU.
+// Answers questions about cron expressions with croner. It is a separate implementation with its
+// own parser and its own search, and it uses the time zones of Node's ICU.
 //
 //   node croner.mjs QUESTIONS
 //
-// QUESTIONS has a question a line, its parts separated by tabs:
+// QUESTIONS is a file with one question per line. Tabs separate the parts of a question:
 //
 //   zone BEGIN END NAME                      when the zone's offset from UTC changes
 //   runs BEGIN END MOST NAME EXPRESSION      when the expression runs
 //
-// Times are seconds since 1970, BEGIN is in and END is not. The first line of the answer is
-// "tzdata VERSION"; then comes a line for each question: offsets as "SINCE:OFFSET", beginning with
-// BEGIN; or the runs in order, at most MOST of them; or "error MESSAGE".
+// Times are seconds since 1970. BEGIN is included, END is not. The first line of the output is
+// "tzdata VERSION". Then each question has one line: offsets as "SINCE:OFFSET", beginning with
+// BEGIN; or at most MOST runs in order; or "error MESSAGE".
 import { readFileSync } from "node:fs";
 import { CronDate, CronPattern } from "croner";
 
 const DAY = 86_400;
 const MARGIN = DAY / 4;
 
-// croner has dates taken apart by a new formatter each time. Here one is kept for a zone, and is
-// asked once for a quarter of an hour, within which no offset changes (`offsets` sees to that): ten
-// times as fast, and the same answers.
+// croner makes a new formatter for each date. This class keeps one formatter for each zone, and
+// asks it once for each quarter of an hour. No offset changes within a quarter (offsets() checks
+// this), so the answers are the same, and this is ten times as fast.
 const QUARTER = 900;
 const SystemFormatter = Intl.DateTimeFormat;
 const zones = new Map();
@@ -65,7 +65,8 @@ Intl.DateTimeFormat = function (locale, options) {
   return Zone.named(options.timeZone);
 };
 
-// Looks at every day: no zone changes there and back within one.
+// Compares the offsets at the begin and the end of each day. This is enough because no zone changes
+// its offset twice within a day.
 function offsets(name, begin, end) {
   const zone = Zone.named(name);
   const spans = [[begin, zone.offsetAt(begin)]];
@@ -85,8 +86,9 @@ function offsets(name, begin, end) {
   return spans.map(([since, offset]) => `${since}:${offset}`).join(" ");
 }
 
-// croner goes through local times. Around a change of the clocks the instants they stand for are
-// neither in order nor different, so some hours more on both sides are looked at and all is sorted.
+// croner searches in local times. Near a change of the clocks, the instants of these local times
+// can be out of order or equal. So this function searches some hours more on both sides, and sorts
+// the results.
 function runs(zone, expression, begin, end, most) {
   const options = { domAndDow: false };
   const pattern = new CronPattern(expression, zone);

@@ -1,4 +1,5 @@
-// The data files of this folder: a line an entry; empty lines and those that begin with # are none.
+// Reads the data files of this folder. Each line is an entry. Empty lines and lines that begin with
+// # are skipped.
 #pragma once
 
 #include <string>
@@ -7,10 +8,10 @@
 
 namespace detent::oracle {
 
-/// Stops the test program when there are none.
+/// Returns the entries of a file. Stops the test program if there are none.
 std::vector<std::string> lines_of(std::string_view file_name);
 
-/// What `separator` keeps apart.
+/// Splits a line at each `separator`.
 std::vector<std::string> parts_of(std::string_view line, std::string_view separator);
 
 }  // namespace detent::oracle

@@ -1,7 +1,9 @@
-// The lines that packages of Debian 12 give to cron (debian_crontabs.txt) are read, explained and
-// run for a simulated year, and their runs are those that a look at every minute of the year finds.
+// Reads and explains the crontab lines of Debian 12 packages (debian_crontabs.txt), and runs them
+// for a simulated year. The runs must be equal to the runs that a scan of each minute of the year
+// finds.
 //
-// The look has a reader of its own, for what these lines hold: numbers, ranges, steps and lists.
+// The scan has its own parser, which supports only the forms in these lines: numbers, ranges, steps
+// and lists.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,10 +35,10 @@ constexpr sys_days kEnd{std::chrono::year{2027} / 1 / 1};
 
 struct CrontabLine {
   std::string package;
-  std::string expression;  // as it stands there
+  std::string expression;  // unchanged from the file
 };
 
-/// The lines but for those that begin with "@reboot", which `refused` gets.
+/// Returns the lines except those that begin with "@reboot". Adds the latter to `refused`.
 std::vector<CrontabLine> crontab_lines(std::vector<CrontabLine>* refused = nullptr) {
   std::vector<CrontabLine> lines;
   for (const std::string& line : lines_of("debian_crontabs.txt")) {
@@ -75,7 +77,7 @@ TEST(DebianCrontabs, EachLineIsReadAndExplained) {
   for (const auto& [package, text] : explained) EXPECT_EQ(first[package], text) << package;
 }
 
-TEST(DebianCrontabs, AStartOfTheMachineIsNoTimeAndRefused) {
+TEST(DebianCrontabs, RebootLinesAreRefusedBecauseTheyNameNoTime) {
   std::vector<CrontabLine> refused;
   (void)crontab_lines(&refused);
   EXPECT_EQ(refused.size(), 2U);
@@ -93,7 +95,8 @@ int number_of(std::string_view text) {
   return number;
 }
 
-/// Whether a field has `value`: "*", "a", "a-b", with "/n" or without, in lists.
+/// True if a field includes `value`. A field is a list of "*", "a" or "a-b", each with or without
+/// "/n".
 bool has(const std::string& field, int low, int value) {
   for (const std::string& item : parts_of(field, ",")) {
     const auto range_and_step = parts_of(item, "/");
@@ -107,7 +110,7 @@ bool has(const std::string& field, int low, int value) {
   return false;
 }
 
-/// A line's five fields, each with the values it has.
+/// The five fields of a line, each with the values that it includes.
 struct Fields {
   std::array<std::string, 5> texts;
   std::array<std::array<bool, 60>, 5> values = {};
@@ -143,7 +146,7 @@ bool fits(const Fields& fields, local_seconds local) {
          (wants_both ? is_date && is_weekday : is_date || is_weekday);
 }
 
-/// What clocks show at each minute of the year.
+/// The local time at each minute of the year.
 std::vector<local_seconds> minutes_of_year(const TimeZone& zone) {
   std::vector<local_seconds> locals;
   for (sys_seconds time = kBegin; time < kEnd; time += minutes{1}) {
@@ -152,8 +155,8 @@ std::vector<local_seconds> minutes_of_year(const TimeZone& zone) {
   return locals;
 }
 
-/// As Vixie's cron has it: a line for every hour follows real time; another runs once for what
-/// comes twice, and after the gap for what the gap has swallowed.
+/// Finds the runs as Vixie cron does. A line with "*" as its hour follows real time. For other
+/// lines: a local time that comes twice runs once, and a local time in a gap runs after the gap.
 std::vector<sys_seconds> runs_by_minutes(const Fields& fields,
                                          const std::vector<local_seconds>& locals) {
   const bool is_real_time = fields.texts[1] == "*";
@@ -179,7 +182,8 @@ void run_for_a_year(const std::string& zone_name) {
   const auto locals = minutes_of_year(TimeZone::load(zone_name).value());
   std::vector<CrontabJob> jobs;
   for (const CrontabLine& line : crontab_lines()) jobs.push_back({line.expression});
-  // Begins a second before the year, whose first minute would be no next one.
+  // Begins one second before the year. Otherwise the first minute of the year would not be a next
+  // run.
   const std::chrono::seconds before{1};
   Simulation simulation(1, {.start = WallInstant{kBegin - before}});
   for (CrontabJob& job : jobs) {

@@ -24,7 +24,7 @@ std::chrono::sys_days day_named(const std::string& text) {
   return std::chrono::floor<std::chrono::days>(parse_rfc3339(text + "T00:00:00Z").value());
 }
 
-/// The span before that of `time`.
+/// The span before `span`.
 OffsetSpan span_before(const TimeZone& zone, const OffsetSpan& span) {
   return zone.span_at(span.begin - seconds{1});
 }
@@ -65,9 +65,10 @@ bool Explainer::fits(local_seconds local) const {
   return local_times_.next_after(time - std::chrono::milliseconds{1}) == time;
 }
 
-// In the gap's length after it: the local time that a clock not put forward would show fits.
-// After clocks were put back by anything but an hour: the second of two equal times, in the place
-// of the first.
+// A run of croner is `gap` if it lies after a gap by at most the length of the gap, and if the
+// expression fits the local time that a clock without the change would show. It is `odd_repeat` if
+// the clocks were put back by anything but an hour, and croner runs at the second of two equal
+// local times instead of the first.
 std::optional<DifferenceKind> Explainer::kind_of_croners(sys_seconds time,
                                                          const Differences& all) const {
   const OffsetSpan span = zone_.span_at(time);
@@ -82,8 +83,9 @@ std::optional<DifferenceKind> Explainer::kind_of_croners(sys_seconds time,
   return std::nullopt;
 }
 
-/// Whether the first day that February lacks and the expression has lies, counted on into March,
-/// after the day of `local`. That it has the day is seen in January.
+/// croner counts a day that February lacks into March: the 31st is March 3. Then it continues its
+/// search after that day. Returns true if `local` is in March before that day, so that croner loses
+/// it. Checks in January whether the expression has such a day.
 bool Explainer::is_lost_after_february(local_seconds local) const {
   const auto date = std::chrono::floor<std::chrono::days>(local);
   const std::chrono::year_month_day ymd{date};

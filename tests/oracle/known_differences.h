@@ -1,8 +1,10 @@
-// Where croner and ours are known to differ: known_differences.txt, and what its words mean.
+// The known differences between croner and Cron: known_differences.txt, and the meaning of its
+// words.
 //
-// A spelling is asked of croner in its own words. An instant that only one of them gives must
-// belong to one of three kinds, each worked out from the zone's offsets and the expression's local
-// times alone; nothing is let through because it is near a change of the clocks.
+// If croner spells an expression differently, it is asked with its own spelling. An instant that
+// only one of the two gives must belong to one of three kinds. Each kind is computed exactly from
+// the offsets of the zone and the local times of the expression. An instant is never accepted only
+// because it is near a change of the clocks.
 #pragma once
 
 #include <chrono>
@@ -36,20 +38,21 @@ struct KnownDifferences {
   std::vector<KnownInstant> instants;
   std::vector<std::string> zones;
 
-  /// How croner is asked about `expression`.
+  /// The spelling of `expression` for croner.
   std::string croners_spelling(std::string_view expression) const;
 };
 
-/// Stops the test program when a line is not as the file's head says, or has no reason.
+/// Reads the file. Stops the test program if a line does not have the form that the head of the
+/// file describes, or has no reason.
 KnownDifferences read_known_differences();
 
-/// Instants at which only one of two says that an expression runs.
+/// Instants at which only one of the two runs an expression.
 struct Differences {
   std::set<std::chrono::sys_seconds> only_croner;
   std::set<std::chrono::sys_seconds> only_ours;
 };
 
-/// Tells what kind of difference an instant is. Requires: ours are with Gap::skip, Repeat::first.
+/// Finds the kind of a difference. Requires: our runs use Gap::skip and Repeat::first.
 class Explainer {
  public:
   Explainer(std::string_view expression, const TimeZone& zone);
@@ -63,7 +66,7 @@ class Explainer {
   bool fits(std::chrono::local_seconds local) const;
   bool is_lost_after_february(std::chrono::local_seconds local) const;
 
-  Cron local_times_;  // in UTC, where every local time exists once
+  Cron local_times_;  // in UTC, because each local time exists exactly once there
   const TimeZone& zone_;
 };
 

@@ -1,12 +1,12 @@
-// Cron against croner: 50 expressions in the zones of the tz database, around every change of their
-// clocks in 20 years and from the beginning on. Whatever differs must be a known difference, and
-// every known difference must still be there.
+// Compares Cron with croner: 50 expressions in the zones of the tz database, around each change of
+// the clocks in 20 years, and from the beginning on. Each difference must be a known difference,
+// and each known difference must still exist.
 //
-// Ours runs with Gap::skip and Repeat::first, which are nearest to what croner does. The other
-// policies are the business of cron_model_test.cc, a scan of every minute.
+// Cron runs with Gap::skip and Repeat::first, because they are nearest to the behavior of croner.
+// cron_model_test.cc tests the other policies with a scan of each minute.
 //
-// DETENT_ORACLE_ZONES=N compares N zones in full, those at N × (DETENT_SEED - 1) and after in the
-// list of all; else a few zones, a few changes and fewer runs are picked by the seed.
+// DETENT_ORACLE_ZONES=N compares N zones completely. They begin at number N × (DETENT_SEED - 1) in
+// the list of all zones. Otherwise the seed selects a few zones, a few changes and fewer runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,11 +33,12 @@ using std::chrono::year;
 
 constexpr sys_days kBegin{year{2020} / 1 / 1};
 constexpr sys_days kEndOfChanges{year{2040} / 1 / 1};
-/// Where runs end that are so rare that it takes this long to get enough of them.
+/// The end of the search for runs. Rare expressions need this long for enough runs.
 constexpr sys_days kEndOfRuns{year{2120} / 1 / 1};
 constexpr const char* kZoneSource = "/usr/share/zoneinfo/tzdata.zi";
 
-/// The version and the zones of the system's tz database; links are other names of these.
+/// The version and the zones of the system's tz database. Links, which are other names of these
+/// zones, are left out.
 struct ZoneList {
   std::string version;
   std::vector<std::string> names;
@@ -58,10 +59,10 @@ ZoneList all_zones() {
   return zones;
 }
 
-/// What is compared.
+/// The amount of comparison.
 struct Size {
   std::vector<std::string> zones;
-  std::size_t most_changes;  // of each zone's clocks
+  std::size_t most_changes;  // changes of the clocks of each zone
   std::size_t most_runs;     // from kBegin on
 };
 
@@ -83,7 +84,7 @@ Size chosen_size(const std::vector<std::string>& zones, std::uint64_t seed, Rng&
   return size;
 }
 
-/// Around some of the zone's changes, at most `most` of them.
+/// Windows around at most `most` changes of the zone.
 std::vector<Window> change_windows(const TimeZone& zone, std::size_t most, Rng& rng) {
   std::vector<Window> windows;
   for (sys_seconds at = zone.span_at(kBegin).end; at < kEndOfChanges; at = zone.span_at(at).end) {
@@ -108,7 +109,7 @@ std::vector<RunsQuestion> questions_about(const std::string& name, const TimeZon
   return questions;
 }
 
-/// Asks croner in its own spelling.
+/// Asks croner, with the spelling of croner.
 Result<Answers> ask(const KnownDifferences& known, const std::vector<std::string>& zones,
                     std::vector<RunsQuestion> questions) {
   for (RunsQuestion& question : questions) {
@@ -135,7 +136,7 @@ std::vector<sys_seconds> our_runs(const RunsQuestion& question, sys_seconds end)
   return runs;
 }
 
-/// Where the two differ; up to croner's last run when it gave as many as were wanted.
+/// The differences. If croner gave as many runs as were wanted, only up to its last run.
 Differences differences(const RunsQuestion& question, const RunsAnswer& croners) {
   const bool is_cut = croners.runs.size() == question.most;
   const sys_seconds end = is_cut ? croners.runs.back() + seconds{1} : question.window.end;
@@ -148,7 +149,7 @@ Differences differences(const RunsQuestion& question, const RunsAnswer& croners)
   return found;
 }
 
-/// How many differences there are, by kind.
+/// The number of differences of each kind.
 struct Tally {
   std::size_t runs = 0;
   std::size_t gaps = 0;
@@ -192,7 +193,7 @@ void compare(const RunsQuestion& question, const RunsAnswer& croners, const Time
   }
 }
 
-/// Whether Node's offsets of the zone are the system's.
+/// True if Node and the system have the same offsets for the zone.
 bool has_same_offsets(const TimeZone& zone, const ZoneAnswer& croners) {
   std::vector<OffsetChange> ours{{kBegin, zone.span_at(kBegin).offset}};
   for (OffsetSpan span = zone.span_at(kBegin); span.end < kEndOfRuns;) {
@@ -205,8 +206,8 @@ bool has_same_offsets(const TimeZone& zone, const ZoneAnswer& croners) {
                     });
 }
 
-// Zones that Node has other data for can't be compared; only another version of the tz database
-// is a reason for that.
+// A zone cannot be compared if Node has other data for it. The only accepted reason is another
+// version of the tz database.
 TEST(CronOracle, AgreesWithCroner) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -245,7 +246,7 @@ bool is_same(const RunsQuestion& question, const RunsAnswer& croners) {
   return croners.error.empty() && found.only_croner.empty() && found.only_ours.empty();
 }
 
-TEST(CronOracle, EveryKnownSpellingIsNeededAndEnough) {
+TEST(CronOracle, EachKnownSpellingIsNecessaryAndCorrect) {
   const auto spellings = read_known_differences().spellings;
   const Window window{kBegin, kEndOfChanges};
   std::vector<RunsQuestion> asked;
@@ -258,13 +259,14 @@ TEST(CronOracle, EveryKnownSpellingIsNeededAndEnough) {
   for (std::size_t i = 0; i < spellings.size(); ++i) {
     const RunsQuestion& question = asked[2 * i];
     EXPECT_FALSE(is_same(question, answers->runs[2 * i]))
-        << "croner reads '" << question.expression << "' as we do: no known difference any more";
+        << "croner reads '" << question.expression
+        << "' as Cron does: remove this known difference";
     EXPECT_TRUE(is_same(question, answers->runs[2 * i + 1])) << question.expression;
   }
 }
 
-// Whose clocks have been under one law for long, and whose law nobody is about to change: no
-// version of the tz database is an excuse for other offsets here.
+// The clocks of these zones have followed the same law for a long time, and no change of the law is
+// planned. So their offsets must be equal in any version of the tz database.
 TEST(CronOracle, ZonesWithALastingLawHaveTheSameOffsetsInNode) {
   const std::vector<std::string> names = {"Europe/Berlin",    "America/New_York",
                                           "Australia/Sydney", "Australia/Lord_Howe",
@@ -276,14 +278,14 @@ TEST(CronOracle, ZonesWithALastingLawHaveTheSameOffsetsInNode) {
   }
 }
 
-/// Whether croner has them depends on the ICU that its Node was built with.
-TEST(CronOracle, EveryZoneThatCronerMayLackIsOneOfOurs) {
+/// The ICU of Node decides whether croner has these zones, so only Cron is tested.
+TEST(CronOracle, CronHasEachZoneThatCronerMayLack) {
   for (const std::string& zone : read_known_differences().zones) {
     EXPECT_TRUE(TimeZone::load(zone)) << zone;
   }
 }
 
-TEST(CronOracle, EveryKnownKindOfInstantIsStillThere) {
+TEST(CronOracle, EachKnownKindOfDifferenceStillExists) {
   for (const KnownInstant& instant : read_known_differences().instants) {
     SCOPED_TRACE(instant.expression + " in " + instant.zone);
     const Window day{instant.day, instant.day + days{1}};
@@ -294,7 +296,7 @@ TEST(CronOracle, EveryKnownKindOfInstantIsStillThere) {
     const TimeZone zone = TimeZone::load(instant.zone).value();
     const Explainer explainer(instant.expression, zone);
     EXPECT_GT(found.only_croner.size() + found.only_ours.size(), 0U)
-        << "no known difference any more";
+        << "no difference found: remove this known difference";
     for (const sys_seconds time : found.only_croner) {
       EXPECT_EQ(explainer.kind_of_croners(time, found), instant.kind);
     }

@@ -1,4 +1,4 @@
-"""What tests that start programs have in common."""
+"""Functions for tests that start programs."""
 
 import ctypes
 import random
@@ -8,8 +8,8 @@ import time
 
 
 def free_port():
-    """A port for a program that cannot choose one itself. Nobody listens on it just now, and it is
-    below those that Linux gives to connections, of which tests open thousands meanwhile."""
+    """A free port for a program that cannot choose one itself. It is below the ports that Linux
+    gives to outgoing connections, because parallel tests open thousands of these."""
     while True:
         port = random.randrange(10_000, 32_768)
         try:
@@ -20,7 +20,7 @@ def free_port():
 
 
 def die_with_parent():
-    """In a child before it becomes its program: it is killed when the test is."""
+    """For a child before it executes its program: the child is killed if the test dies."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
@@ -29,5 +29,5 @@ def wait_until(is_so, seconds, what):
     limit = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > limit:
-            raise TimeoutError(f"waited {seconds} s in vain: {what}")
+            raise TimeoutError(f"waited {seconds} s for: {what}")
         time.sleep(0.02)

@@ -1,5 +1,5 @@
-// A server of nothing but dumps and restores, as a Script (scripted_http.h): it keeps the lines of
-// tasks it is given, and gives them out in pages. For tests of clients.
+// A server that only dumps and restores, as a Script (scripted_http.h). It stores the lines of
+// tasks that it receives, and returns them in pages. For tests of clients.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace detent::test {
 
 class DumpServer {
  public:
-  /// Makes `script` answer for it.
+  /// Makes `script` answer with the responses of this server.
   explicit DumpServer(Script& script) {
     script.respond = [this](const net::HttpRequest& request) -> Result<net::HttpResponse> {
       if (++calls == fail_at_call) return Error{ErrorCode::unavailable, "the line is cut", ""};
@@ -30,12 +30,12 @@ class DumpServer {
 
   std::map<std::uint64_t, Task> tasks;
   std::map<std::string, ScheduleRecord> schedules;
-  std::size_t tasks_before_schedules = 0;  // were there when the last schedule was restored
+  std::size_t tasks_before_schedules = 0;  // stored tasks when the last schedule was restored
   std::size_t page_size = 2;
   std::size_t calls = 0;
   std::size_t fail_at_call = 0;
-  std::uint64_t damaged = 0;   // an id
-  std::uint64_t external = 0;  // tasks that another system keeps
+  std::uint64_t damaged = 0;   // id of a damaged task; 0 if there is none
+  std::uint64_t external = 0;  // number of tasks that another system keeps
 
  private:
   std::string dump(std::string_view target) const {

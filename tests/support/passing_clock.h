@@ -1,5 +1,5 @@
-// A clock on which whoever waits is there at once, and the pauses are noted: for what waits between
-// two tries. Thread-compatible.
+// A clock on which each wait ends immediately: the time jumps to its end. The clock notes the
+// lengths of the waits. For tests of code that waits between attempts. Thread-compatible.
 #pragma once
 
 #include <chrono>

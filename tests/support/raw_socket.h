@@ -1,7 +1,9 @@
-// A blocking TCP socket for tests that have to misbehave: half a request, a reset, no reading.
+// A blocking TCP socket for tests that must misbehave: send half a request, reset the connection,
+// or read nothing.
 //
-// Tests wait by reading, never by sleeping. A read that gets nothing for 30 s gives up with what it
-// has, so a broken server makes a test fail instead of hang. Thread-compatible. Loopback only.
+// Tests wait by reading, never by sleeping. A read that receives nothing for 30 s returns the bytes
+// that it has. So with a broken server, a test fails instead of hanging. Loopback only.
+// Thread-compatible.
 #pragma once
 
 #include <arpa/inet.h>
@@ -25,8 +27,8 @@ namespace detent::test {
 
 class RawSocket {
  public:
-  /// Connects to 127.0.0.1; is_open() is false when that failed. `receive_buffer_bytes` > 0 asks
-  /// the system for a receive buffer of about that size.
+  /// Connects to 127.0.0.1. If that fails, is_open() is false. `receive_buffer_bytes` > 0 asks the
+  /// system for a receive buffer of about this size.
   explicit RawSocket(std::uint16_t port, int receive_buffer_bytes = 0)
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval give_up{.tv_sec = 30, .tv_usec = 0};
@@ -51,7 +53,7 @@ class RawSocket {
   bool is_open() const { return fd_ >= 0; }
   int fd() const { return fd_; }
 
-  /// Sends all of it. False when the other side has closed, or takes nothing for 30 s.
+  /// Sends all bytes. Returns false if the other side has closed, or accepts nothing for 30 s.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -61,8 +63,8 @@ class RawSocket {
     return true;
   }
 
-  /// One HTTP response: its head, with the empty line, and a body of Content-Length bytes. What is
-  /// there when the connection ends before that.
+  /// Reads one HTTP response: its head with the empty line, and a body of Content-Length bytes. If
+  /// the connection ends earlier, returns the bytes that arrived.
   std::string read_response() {
     std::size_t head_end = 0;
     while ((head_end = input_.find("\r\n\r\n")) == std::string::npos) {
@@ -79,14 +81,14 @@ class RawSocket {
     return take(size);
   }
 
-  /// Exactly `size` bytes; fewer when the connection ends before.
+  /// Reads exactly `size` bytes, or fewer if the connection ends earlier.
   std::string read(std::size_t size) {
     while (input_.size() < size && read_some()) {
     }
     return take(size);
   }
 
-  /// Everything up to and with the end of a chunked body; less when the connection ends before.
+  /// Reads up to and including the end of a chunked body, or less if the connection ends earlier.
   std::string read_to_last_chunk() {
     constexpr std::string_view kEnd = "\r\n0\r\n\r\n";
     std::size_t at = 0;
@@ -96,35 +98,37 @@ class RawSocket {
     return take(at + kEnd.size());
   }
 
-  /// Everything until the other side closes.
+  /// Reads until the other side closes.
   std::string read_to_end() {
     while (read_some()) {
     }
     return take(input_.size());
   }
 
-  /// True when there is something to read, or the connection has ended. Does not block.
+  /// True if there are bytes to read, or if the connection has ended. Does not block.
   bool has_input() const {
     pollfd now{.fd = fd_, .events = POLLIN, .revents = 0};
     return !input_.empty() || ::poll(&now, 1, 0) == 1;
   }
 
-  /// How the connection ended, once a read came back short.
+  /// Tells why a read returned too few bytes: the connection was reset, or nothing arrived for 30
+  /// s.
   bool was_reset() const { return was_reset_; }
   bool gave_up() const { return gave_up_; }
 
-  /// Blocks until the other side has reset the connection (or 30 s are over: false). Reads nothing.
+  /// Blocks until the other side resets the connection, and returns true. Returns false after 30 s.
+  /// Reads nothing.
   bool await_reset() const {
     pollfd waiting{.fd = fd_, .events = 0, .revents = 0};
     return ::poll(&waiting, 1, 30'000) == 1 && (waiting.revents & POLLERR) != 0;
   }
 
-  /// Says that nothing more will be sent; can still read.
+  /// Ends the sending direction. Reading is still possible.
   void shut_down_sending() { ::shutdown(fd_, SHUT_WR); }
   void close() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
-  /// Closes with a reset instead of an orderly end.
+  /// Closes with a reset instead of a normal end.
   void reset() {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

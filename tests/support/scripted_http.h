@@ -1,5 +1,5 @@
-// An HTTP connection to nowhere: notes what it was asked and answers what the test says. For tests
-// of whoever speaks HTTP.
+// An HTTP connection without a server. It notes the requests, and answers as the test says. For
+// tests of HTTP clients.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 
 namespace detent::test {
 
-/// What one scripted connection was asked, and what it answers next.
+/// The requests that a scripted connection has received, and its next answer.
 struct Script {
   std::vector<net::HttpRequest> asked;
   Result<net::HttpResponse> answer = net::HttpResponse{};
-  /// Makes the answers instead, where there is one.
+  /// If it is set, this function makes the answers.
   std::function<Result<net::HttpResponse>(const net::HttpRequest&)> respond = {};
 };
 
-/// `script` must outlive it.
+/// `script` must outlive this object.
 class ScriptedHttp final : public net::HttpClient {
  public:
   explicit ScriptedHttp(Script& script) : script_(script) {}

@@ -1,9 +1,10 @@
-// What ThreadSanitizer must not tell of: compiled into the tests when they run under it.
+// Suppressions for ThreadSanitizer. Compiled into the tests if they run under it.
 //
-// Debian's RocksDB is not instrumented. Its skip list gives entries from the writing thread to
-// readers by atomics that the sanitizer does not see, while it does see memcpy and memcmp on their
-// bytes, and tells of a race. That hides a race of ours in what RocksDB calls (log_guard.h and the
-// like), but not in what calls RocksDB: there both accesses are outside of it.
+// Debian's RocksDB is compiled without ThreadSanitizer. Its skip list passes entries from the
+// writing thread to readers with atomics that the sanitizer does not see. But the sanitizer sees
+// memcpy and memcmp on their bytes, so it reports a race. The suppression also hides real races in
+// our code that RocksDB calls (such as log_guard.h). It does not hide races in our code that calls
+// RocksDB, because both accesses are outside the library.
 extern "C" const char* __tsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
 
 extern "C" const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
