@@ -361,8 +361,8 @@ TEST(ScheduleFormat, EveryTruncationAndEveryAppendedByteIsRefused) {
   }
 }
 
-// Each schedule that the reader returns must be valid, because encode_schedule() stops the process
-// for an invalid one.
+// The reader must return only schedules that encode_schedule() accepts without stopping the
+// process.
 TEST(ScheduleFormat, BytesWithARightChecksumCrashNeitherTheReaderNorTheWriter) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -31,8 +31,8 @@ struct Account {
 Account server_account() {
   if (::geteuid() != 0) return {::geteuid(), ::getegid()};
   const passwd* const entry = ::getpwnam("postgres");
-  DETENT_CHECK(entry !=
-               nullptr);  // if this fails, PostgreSQL is not installed: run tools/setup test
+  // If this fails, PostgreSQL is not installed: run tools/setup test.
+  DETENT_CHECK(entry != nullptr);
   return {entry->pw_uid, entry->pw_gid};
 }
 
