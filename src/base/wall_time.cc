@@ -92,7 +92,7 @@ Error invalid(std::string message) {
 
 // ---- times --------------------------------------------------------------------------------------
 
-Error not_a_time() { return invalid("not an RFC 3339 time such as 2026-01-02T03:04:05.678Z"); }
+Error not_a_time() { return invalid("must be an RFC 3339 time, such as 2026-01-02T03:04:05.678Z"); }
 
 Result<std::chrono::sys_days> scan_date(Scanner& scanner) {
   const auto year = scanner.take_digits(4);
@@ -104,7 +104,7 @@ Result<std::chrono::sys_days> scan_date(Scanner& scanner) {
   const std::chrono::year_month_day date{std::chrono::year{*year},
                                          std::chrono::month{static_cast<unsigned>(*month)},
                                          std::chrono::day{static_cast<unsigned>(*day)}};
-  if (!date.ok()) return invalid("no such date in the calendar");
+  if (!date.ok()) return invalid("the date does not exist in the calendar");
   return std::chrono::sys_days{date};
 }
 
@@ -117,7 +117,7 @@ Result<milliseconds> scan_time_of_day(Scanner& scanner) {
   if (!second) return not_a_time();
   if (*second == 60)
     return invalid("leap seconds (:60) are not supported; use :59 or the next :00");
-  if (*hour > 23 || *minute > 59 || *second > 59) return invalid("no such time of day");
+  if (*hour > 23 || *minute > 59 || *second > 59) return invalid("the time of day must be 00:00:00 to 23:59:59");
   milliseconds fraction{0};
   if (scanner.take('.')) {
     const auto scanned = scanner.take_fraction();
@@ -132,12 +132,12 @@ Result<milliseconds> scan_time_of_day(Scanner& scanner) {
 Result<std::chrono::minutes> scan_offset(Scanner& scanner) {
   if (scanner.take_either('Z', 'z')) return std::chrono::minutes{0};
   const bool ahead = scanner.peek() == '+';
-  if (!scanner.take_either('+', '-')) return invalid("the time lacks its offset: Z or +hh:mm");
+  if (!scanner.take_either('+', '-')) return invalid("the time needs its offset from UTC, Z or +hh:mm");
   const auto hours = scanner.take_digits(2);
   if (!hours || !scanner.take(':')) return not_a_time();
   const auto minutes = scanner.take_digits(2);
   if (!minutes) return not_a_time();
-  if (*hours > 23 || *minutes > 59) return invalid("no such offset from UTC");
+  if (*hours > 23 || *minutes > 59) return invalid("the offset from UTC must be at most 23:59");
   const std::chrono::minutes offset = std::chrono::hours{*hours} + std::chrono::minutes{*minutes};
   return ahead ? offset : -offset;
 }
@@ -145,23 +145,23 @@ Result<std::chrono::minutes> scan_offset(Scanner& scanner) {
 // ---- durations ----------------------------------------------------------------------------------
 
 Error not_a_duration() {
-  return invalid("not a duration such as 1500ms, 30s, 5m, 2h, 30d or PT1H30M");
+  return invalid("must be a duration, such as 1500ms, 30s, 5m, 2h, 30d or PT1H30M");
 }
 
 /// `count` units that are each at most a week: never overflows, as count <= kTooMany.
 Result<milliseconds> add_checked(milliseconds sum, std::int64_t count, milliseconds unit) {
   if (count > kLongestDuration / unit) {
-    return invalid("duration above the limit of 4294967295 seconds");
+    return invalid("the duration must be at most 4294967295 seconds");
   }
   const milliseconds total = sum + count * unit;
-  if (total > kLongestDuration) return invalid("duration above the limit of 4294967295 seconds");
+  if (total > kLongestDuration) return invalid("the duration must be at most 4294967295 seconds");
   return total;
 }
 
 Result<milliseconds> parse_short_duration(Scanner scanner) {
   const auto count = scanner.take_number();
   if (!count) return not_a_duration();
-  if (scanner.at_end()) return invalid("the duration lacks its unit: ms, s, m, h or d");
+  if (scanner.at_end()) return invalid("the duration needs a unit (ms, s, m, h or d)");
   std::optional<milliseconds> unit;
   if (scanner.take_word("ms")) {
     unit = milliseconds{1};
@@ -277,7 +277,7 @@ Result<WallTime> parse_rfc3339(std::string_view text) {
   if (!scanner.at_end()) return not_a_time();
   const WallTime time = date + time_of_day - offset;
   if (time < WallTime{} || time >= kWallTimeEnd) {
-    return invalid("time outside the years 1970 to 9999 (UTC)");
+    return invalid("the time must be in the years 1970 to 9999 (UTC)");
   }
   return time;
 }
@@ -286,7 +286,7 @@ Result<milliseconds> parse_duration(std::string_view text) {
   if (text.size() > kLongestText) return not_a_duration();
   Scanner scanner(text);
   if (scanner.peek() == '-' || text.starts_with("P-") || text.starts_with("PT-")) {
-    return invalid("a duration must not be negative");
+    return invalid("the duration must not be negative");
   }
   return scanner.take('P') ? parse_iso_duration(scanner) : parse_short_duration(scanner);
 }

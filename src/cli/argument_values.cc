@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kMaxSyncInterval{60'000};
 constexpr std::size_t kLeastMemory = std::size_t{64} << 20;
 
-/// Reads all of `text` as a decimal number.
+/// Reads the whole `text` as a decimal number.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) noexcept {
   Number value{};
@@ -35,7 +35,7 @@ Result<WallTime> parse_due_at(const std::string& text) {
   const auto count = parse_number<std::int64_t>(text);
   if (!count) return parse_rfc3339(text);
   if (*count >= 0 && *count < kEnd) return WallTime{milliseconds{*count}};
-  return Error{ErrorCode::invalid_argument, "not a time in the years 1970 to 9999", ""};
+  return Error{ErrorCode::invalid_argument, "must be a time in the years 1970 to 9999", ""};
 }
 
 Result<milliseconds> parse_any_duration(const std::string& text) { return parse_duration(text); }
@@ -43,7 +43,7 @@ Result<milliseconds> parse_any_duration(const std::string& text) { return parse_
 Result<milliseconds> parse_positive_duration(const std::string& text) {
   ASSIGN_OR_RETURN(const milliseconds duration, parse_duration(text));
   if (duration > milliseconds{0}) return duration;
-  return Error{ErrorCode::invalid_argument, "must be longer than nothing", ""};
+  return Error{ErrorCode::invalid_argument, "must be greater than 0", ""};
 }
 
 Result<milliseconds> parse_look_interval(const std::string& text) {
@@ -55,18 +55,18 @@ Result<milliseconds> parse_look_interval(const std::string& text) {
 Result<std::uint64_t> parse_positive(const std::string& text) {
   const auto number = parse_number<std::uint64_t>(text);
   if (number && *number > 0) return *number;
-  return Error{ErrorCode::invalid_argument, "must be a whole number, at least 1", ""};
+  return Error{ErrorCode::invalid_argument, "must be a whole number of at least 1", ""};
 }
 
 Result<TaskState> parse_state(const std::string& text) {
   if (const std::optional<TaskState> state = parse_task_state(text)) return *state;
   return Error{ErrorCode::invalid_argument,
-               "scheduled, ready, leased, dead, completed or cancelled", ""};
+               "must be scheduled, ready, leased, dead, completed or cancelled", ""};
 }
 
 Result<TaskId> parse_id(const std::string& text) {
   if (const auto id = parse_task_id(text)) return *id;
-  return Error{ErrorCode::invalid_argument, "not a task's id: " + text, ""};
+  return Error{ErrorCode::invalid_argument, "must be a task id, such as 256", ""};
 }
 
 Result<std::string> parse_webhook(const std::string& text) {
@@ -81,7 +81,7 @@ Result<std::string> parse_webhook_or_none(const std::string& text) {
 Result<TaskHeader> parse_header(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) {
-    return Error{ErrorCode::invalid_argument, "must be as in 'X-Tenant: a'", ""};
+    return Error{ErrorCode::invalid_argument, "must be NAME: VALUE, such as 'X-Tenant: a'", ""};
   }
   const std::size_t value = std::min(text.find_first_not_of(' ', colon + 1), text.size());
   TaskHeader header{text.substr(0, colon), text.substr(value)};
@@ -134,7 +134,8 @@ Result<std::string> parse_origin(const std::string& text) {
     if (!host.empty() && host.find_first_not_of(kAllowed) == std::string_view::npos) return text;
   }
   return Error{ErrorCode::invalid_argument,
-               "an origin as browsers write it, https://example.org:8443 without a path, or *", ""};
+               "must be http://HOST or https://HOST in lower case, with or without a port, or *",
+               ""};
 }
 
 Result<std::vector<std::string>> parse_host_names(const std::string& text) {
@@ -145,7 +146,9 @@ Result<std::vector<std::string>> parse_host_names(const std::string& text) {
     const std::string_view name = rest.substr(0, end);
     if (name.empty() || name.find_first_not_of(kAllowed) != std::string_view::npos) {
       return Error{ErrorCode::invalid_argument,
-                   "names in lower case, without ports, such as detent.example.org,tasks.lan", ""};
+                   "must be host names in lower case without ports, separated by commas, such as "
+                   "detent.example.org,tasks.lan",
+                   ""};
     }
     names.emplace_back(name);
     if (end == std::string_view::npos) return names;
@@ -174,7 +177,7 @@ Result<milliseconds> parse_sync(const std::string& text) {
 
 Result<std::uint64_t> parse_task_count(const std::string& text) {
   if (const auto count = parse_number<std::uint64_t>(text)) return *count;
-  return Error{ErrorCode::invalid_argument, "must be a number of tasks", ""};
+  return Error{ErrorCode::invalid_argument, "must be a whole number of tasks", ""};
 }
 
 Result<std::uint64_t> parse_count(const std::string& text) {
@@ -184,7 +187,7 @@ Result<std::uint64_t> parse_count(const std::string& text) {
 
 Result<std::uint32_t> parse_small_count(const std::string& text) {
   if (const auto count = parse_number<std::uint32_t>(text)) return *count;
-  return Error{ErrorCode::invalid_argument, "must be a whole number up to 4294967295", ""};
+  return Error{ErrorCode::invalid_argument, "must be a whole number of at most 4294967295", ""};
 }
 
 Result<bool> parse_yes_or_no(const std::string& text) {
@@ -196,7 +199,8 @@ Result<bool> parse_yes_or_no(const std::string& text) {
 Result<Backoff> parse_backoff(const std::string& text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos) {
-    return Error{ErrorCode::invalid_argument, "must be FIRST..MOST, such as 5s..1h", ""};
+    return Error{ErrorCode::invalid_argument, "must be two durations FIRST..MOST, such as 5s..1h",
+                 ""};
   }
   ASSIGN_OR_RETURN(const milliseconds first, parse_duration(text.substr(0, dots)));
   ASSIGN_OR_RETURN(const milliseconds most, parse_duration(text.substr(dots + 2)));
@@ -214,8 +218,9 @@ Result<std::string> parse_method(const std::string& text) {
 Result<std::string> parse_target(const std::string& text) {
   const bool is_clean = std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
   if (text.starts_with('/') && is_clean) return text;
-  return Error{ErrorCode::invalid_argument,
-               "must begin with a slash and have only printable ASCII; encode others as %20", ""};
+  return Error{
+      ErrorCode::invalid_argument,
+      "must begin with a slash and be printable ASCII without spaces (write a space as %20)", ""};
 }
 
 Result<std::size_t> parse_memory(const std::string& text) {

@@ -1,5 +1,5 @@
-// What the text of an option says, by type: a time, an id, an address. Errors say what is allowed;
-// who reads the command line (arguments.cc) puts the option's name before them.
+// Parsers for the values of options: a time, an id, an address and so on. The message of an error
+// says which values are allowed. argument_options.h adds the name of the option and the value.
 #pragma once
 
 #include <chrono>
@@ -27,10 +27,11 @@ Result<std::chrono::milliseconds> parse_look_interval(const std::string& text);
 Result<std::uint64_t> parse_positive(const std::string& text);
 Result<TaskState> parse_state(const std::string& text);
 Result<TaskId> parse_id(const std::string& text);
-/// A URL that a task may be delivered to; a header as "Name: value".
+/// The URL of a webhook.
 Result<std::string> parse_webhook(const std::string& text);
-/// As parse_webhook(), or "none", which is empty.
+/// Like parse_webhook(), but "none" gives an empty string.
 Result<std::string> parse_webhook_or_none(const std::string& text);
+/// "Name: value".
 Result<TaskHeader> parse_header(const std::string& text);
 Result<LogFormat> parse_log_format(const std::string& text);
 Result<LogLevel> parse_log_level(const std::string& text);
@@ -43,31 +44,32 @@ struct HostAndPort {
 };
 /// "127.0.0.1:7070" or "[::1]:7070".
 Result<HostAndPort> parse_address(const std::string& text);
-/// The same, or "off" or nothing at all, which is no host.
-/// Names of hosts in lower case, joined by commas; at least one.
+/// Names of hosts in lower case, separated by commas; at least one.
 Result<std::vector<std::string>> parse_host_names(const std::string& text);
+/// Like parse_address(), but "off" and an empty text give an empty host.
 Result<HostAndPort> parse_address_or_off(const std::string& text);
 
-/// "*", or "http://HOST" or "https://HOST" with or without a port, as browsers write it.
+/// "*", or an origin as browsers write it: "http://HOST" or "https://HOST", with or without a port.
 Result<std::string> parse_origin(const std::string& text);
 
-/// "always", which is 0, or "interval=10ms".
+/// "always" gives 0, "interval=10ms" gives the interval.
 Result<std::chrono::milliseconds> parse_sync(const std::string& text);
 
-/// How many tasks.
+/// A number of tasks, which may be 0.
 Result<std::uint64_t> parse_task_count(const std::string& text);
-/// How many of whatever it is.
+/// Any whole number, such as a number of bytes.
 Result<std::uint64_t> parse_count(const std::string& text);
 Result<std::uint32_t> parse_small_count(const std::string& text);
 Result<bool> parse_yes_or_no(const std::string& text);
-/// "5s..1h": the rest after the first failed attempt, and the longest.
+/// "5s..1h": the wait after the first failed attempt, and the longest wait.
 Result<Backoff> parse_backoff(const std::string& text);
 
-/// "get" or "GET", as "GET". What a request asks for: "/v1/wheel", without blanks.
+/// The method of a request in either case; "get" gives "GET".
 Result<std::string> parse_method(const std::string& text);
+/// The path of a request, such as "/v1/wheel".
 Result<std::string> parse_target(const std::string& text);
 
-/// Bytes: "512M" or "4G".
+/// "512M" or "4G", as a number of bytes.
 Result<std::size_t> parse_memory(const std::string& text);
 
 }  // namespace detent::cli

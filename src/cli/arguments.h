@@ -1,7 +1,7 @@
-// The command line as a value. Nothing is done here, so all of it can be tested without a server.
+// Parses the command line into a value. Parsing does not run the command, so tests need no server.
 //
-// CLI11 reads it (arguments.cc and *_arguments.cc); what comes out has been checked field
-// by field and needs no further reading.
+// arguments.cc and the *_arguments.cc files describe the command line to CLI11. The resulting value
+// has been checked field by field.
 #pragma once
 
 #include <chrono>
@@ -31,9 +31,9 @@ namespace detent::cli {
 enum class ExitCode : int { done = 0, failed = 1, usage = 2, not_found = 3 };
 
 struct PutCommand {
-  ScheduleRequest request;             // but for its payload
-  std::optional<std::string> payload;  // as typed; "-": what comes on standard input; none: null
-  bool bytes = false;                  // the payload is bytes, even if it could be JSON
+  ScheduleRequest request;             // without its payload
+  std::optional<std::string> payload;  // as typed; "-": read standard input; none: JSON null
+  bool bytes = false;                  // treat the payload as bytes, even if it is valid JSON
 };
 struct GetCommand {
   TaskName task;
@@ -41,7 +41,7 @@ struct GetCommand {
 struct ListCommand {
   TaskFilter filter;
   std::size_t limit = 100;
-  std::string cursor;  // where it goes on; empty: from the start
+  std::string cursor;  // where the list continues; empty: at its start
 };
 struct CancelCommand {
   TaskName task;
@@ -52,8 +52,8 @@ struct MoveCommand {
 };
 struct EditCommand {
   TaskName task;
-  TaskEdit edit;                       // but for its payload
-  std::optional<std::string> payload;  // as typed, as for `put`; none: it stays
+  TaskEdit edit;                       // without its payload
+  std::optional<std::string> payload;  // as for `put`; none: the payload does not change
   bool bytes = false;
 };
 struct RunCommand {
@@ -80,7 +80,7 @@ struct ReleaseCommand {
   json::Release release;
 };
 struct QueuesCommand {
-  std::string queue;  // empty: all
+  std::string queue;  // empty: all queues
 };
 struct PauseCommand {
   std::string queue;
@@ -90,7 +90,7 @@ struct ResumeCommand {
 };
 struct PurgeCommand {
   std::string queue;
-  bool yes = false;  // nobody is asked
+  bool yes = false;  // do not ask for confirmation
 };
 struct RedriveCommand {
   std::string queue;
@@ -112,14 +112,14 @@ struct DumpCommand {
 };
 struct RestoreCommand {
   std::string file;      // "-": standard input
-  bool partial = false;  // also what was cut off
+  bool partial = false;  // accept a truncated dump
 };
 
-/// Any request, for what has no command.
+/// Any request of the HTTP interface, also one without a command of its own.
 struct CallCommand {
   std::string method;
   std::string target;  // begins with a slash
-  std::string body;    // "-": what comes on standard input; empty: none
+  std::string body;    // "-": read standard input; empty: none
 };
 
 using ClientCommand =
@@ -129,11 +129,11 @@ using ClientCommand =
                  RedriveCommand, SetQueueCommand, RemoveQueueCommand, ForecastCommand, DumpCommand,
                  RestoreCommand, ScheduleCommand, TopCommand, BenchCommand, CallCommand>;
 
-/// A command to a server elsewhere.
+/// A command that calls a server.
 struct ClientCall {
   std::string server = "http://127.0.0.1:7070";
-  std::string token;    // empty: none is sent
-  std::string ca_file;  // certificates that are trusted; empty: the system's
+  std::string token;    // empty: no token is sent
+  std::string ca_file;  // PEM file of trusted certificates; empty: those of the system
   OutputFormat format = OutputFormat::people;
   ClientCommand command;
 };
@@ -143,7 +143,7 @@ struct CronNextCommand {
   std::optional<WallTime> after;  // none: now
 };
 
-/// `detent cron next` or, without `next`, `detent cron explain`. Needs no server.
+/// `detent cron next`, or `detent cron explain` if `next` is empty. Needs no server.
 struct CronCall {
   std::string expression;
   std::string zone = "UTC";
@@ -151,17 +151,19 @@ struct CronCall {
   std::optional<CronNextCommand> next;
 };
 
-/// The command line asked for help or the version, or was wrong: there is nothing to run.
+/// The command line asked for a text such as the help or the version, or it was wrong. The program
+/// only prints `text`.
 struct NothingToRun {
   ExitCode exit_code = ExitCode::done;
-  std::string text;  // for standard output when done, else for standard error
+  std::string text;  // for standard output if exit_code is done, else for standard error
 };
 
 using Invocation =
     std::variant<ServeCall, CheckOptions, ClientCall, CronCall, TokenOptions, NothingToRun>;
 
-/// Reads a command line as main() gets it, program name first, and for what it leaves out DETENT_…
-/// from the environment; `serve` also a file of settings (setting_sources.h).
+/// Reads a command line as main() gets it, with the name of the program first. An option that is
+/// missing takes its value from its DETENT_… variable; an option of `serve` also from a file of
+/// settings (setting_sources.h).
 Invocation parse_arguments(int argc, const char* const* argv);
 
 }  // namespace detent::cli

@@ -1,4 +1,4 @@
-// Command lines read as main() reads them, for the tests of what they mean.
+// Test helpers that parse a command line as main() does and return one kind of result.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ inline Invocation parse(std::vector<const char*> words) {
   return parse_arguments(static_cast<int>(words.size()), words.data());
 }
 
-/// The call a command line makes; a failed test and an empty one when it makes none.
+/// The call of a command line. If there is none, the test fails and the call is empty.
 inline ClientCall call_of(const std::vector<const char*>& words) {
   Invocation invocation = parse(words);
   if (const auto* nothing = std::get_if<NothingToRun>(&invocation)) {
@@ -41,7 +41,7 @@ inline ServeOptions serve_of(const std::vector<const char*>& words) {
   return std::get<ServeCall>(std::move(invocation)).options;
 }
 
-/// What a wrong command line is told; it must be wrong usage.
+/// The error message for a wrong command line. The test fails if the line is not wrong usage.
 inline std::string complaint_about(const std::vector<const char*>& words) {
   const Invocation invocation = parse(words);
   const auto* nothing = std::get_if<NothingToRun>(&invocation);

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Sets a variable for one test.
+/// Sets an environment variable for one test.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -26,7 +26,7 @@ class ScopedVariable {
   const char* name_;
 };
 
-TEST(Arguments, HelpAndVersionAreNoFailure) {
+TEST(Arguments, HelpAndVersionExitWithSuccess) {
   for (const std::vector<const char*>& words : std::vector<std::vector<const char*>>{
            {"--help"}, {"--version"}, {"put", "--help"}, {"serve", "--help"}, {"help"}}) {
     const Invocation invocation = parse(words);
@@ -58,14 +58,16 @@ TEST(Arguments, HelpMayStandBeforeTheCommand) {
   EXPECT_EQ(text_of({"help", "putt"}), text_of({"putt"}));
 }
 
-TEST(Arguments, ACommandThatIsMissingIsToldWithThoseThereAre) {
-  EXPECT_NE(complaint_about({"token"}).find("token: which command? new\n"), std::string::npos);
-  EXPECT_NE(complaint_about({"cron"}).find("cron: which command? next, explain\n"),
+TEST(Arguments, AMissingCommandIsReportedWithTheKnownCommands) {
+  EXPECT_NE(complaint_about({"token"}).find("token: a command is required: new\n"),
             std::string::npos);
-  EXPECT_NE(complaint_about({}).find("detent: which command? serve, put, "), std::string::npos);
+  EXPECT_NE(complaint_about({"cron"}).find("cron: a command is required: next, explain\n"),
+            std::string::npos);
+  EXPECT_NE(complaint_about({}).find("detent: a command is required: serve, put, "),
+            std::string::npos);
 }
 
-TEST(Arguments, NumbersAreToldWithTheirRange) {
+TEST(Arguments, AnErrorAboutANumberNamesItsRange) {
   for (const char* priority : {"-1", "4294967296", "high"}) {
     EXPECT_NE(complaint_about({"put", "q", "--priority", priority}).find("0 to 4294967295"),
               std::string::npos);
@@ -79,7 +81,7 @@ TEST(Arguments, NumbersAreToldWithTheirRange) {
   EXPECT_EQ(command_of<ListCommand>({"list", "--limit", "5000"}).limit, 5'000U);
 }
 
-TEST(Arguments, AnOptionThatIsGivenTwiceIsNamed) {
+TEST(Arguments, AnErrorNamesARepeatedOptionAndAMissingValue) {
   const std::string rest =
       " is given more than once; it may be given once\nRun with --help for more information.\n";
   EXPECT_EQ(complaint_about({"serve", "--data", "a", "--data", "b"}), "detent: --data" + rest);
@@ -89,14 +91,18 @@ TEST(Arguments, AnOptionThatIsGivenTwiceIsNamed) {
             "detent: --server" + rest);
   EXPECT_EQ(complaint_about({"put", "q", "--delay", "1s", "--delay", "2s"}),
             "detent: --delay" + rest);
-  EXPECT_NE(complaint_about({"put", "q", "--delay"}).find("--delay"), std::string::npos);
+  EXPECT_EQ(complaint_about({"put", "q", "--delay"}),
+            "detent: --delay needs a value: DURATION\nRun with --help for more information.\n");
+  EXPECT_NE(complaint_about({"put", "q", "--priority"}).find("needs a value: N\n"),
+            std::string::npos);
 }
 
-TEST(Arguments, WhatIsNoCommandIsWrongUsage) {
+TEST(Arguments, ABadCommandLineIsWrongUsage) {
   complaint_about({});
   EXPECT_NE(complaint_about({"frobnicate"}), "");
   complaint_about({"put"});
-  complaint_about({"put", "q", "1", "2"});
+  EXPECT_EQ(complaint_about({"put", "q", "1", "2"}),
+            "detent: unexpected argument '2'\nRun with --help for more information.\n");
   complaint_about({"stats", "--colour"});
   complaint_about({"get", "1", "cancel", "2"});
 }
@@ -121,7 +127,7 @@ TEST(Arguments, PutTakesAWebhookAndHeaders) {
   EXPECT_EQ(put.payload, "{}");
 }
 
-TEST(Arguments, PutTakesAnyPayloadAsItStands) {
+TEST(Arguments, PutKeepsThePayloadAsTyped) {
   for (const char* payload : {"[1,2]", "{}", "[]", "-", "", " x ", "a,b", "%%", "\"q\"", "get"}) {
     EXPECT_EQ(command_of<PutCommand>({"put", "q", payload}).payload, payload);
   }
@@ -137,7 +143,7 @@ TEST(Arguments, PutTakesADateInBothForms) {
   EXPECT_EQ(command_of<PutCommand>({"put", "q", "--due-at", "1767323045678"}).request.due, at);
 }
 
-TEST(Arguments, AWrongValueIsToldWithItsOption) {
+TEST(Arguments, AnErrorAboutAValueNamesItsOption) {
   struct Wrong {
     std::vector<const char*> words;
     const char* option;
@@ -223,7 +229,7 @@ TEST(Arguments, MoveAndRunTakeATask) {
   EXPECT_EQ(command_of<RunCommand>({"run", "256"}).id, TaskId{256});
 }
 
-TEST(Arguments, FarTasksStayUnlessToldOtherwise) {
+TEST(Arguments, FarTasksStayOnTheServerByDefault) {
   EXPECT_EQ(serve_of({"serve"}).external, "");
   EXPECT_EQ(serve_of({"serve"}).external_after, milliseconds{86'400'000});
   const ScopedVariable external("DETENT_EXTERNAL", "redis://:secret@db:6379");
@@ -232,7 +238,7 @@ TEST(Arguments, FarTasksStayUnlessToldOtherwise) {
   EXPECT_EQ(options.external_after, milliseconds{7'200'000});
 }
 
-TEST(Arguments, QueuesAreNamed) {
+TEST(Arguments, QueueCommandsTakeAName) {
   EXPECT_EQ(command_of<QueuesCommand>({"queues"}).queue, "");
   EXPECT_EQ(command_of<QueuesCommand>({"queues", "mail"}).queue, "mail");
   EXPECT_EQ(command_of<PauseCommand>({"pause", "mail"}).queue, "mail");
@@ -273,7 +279,7 @@ TEST(Arguments, TheServerMayBeNamedBeforeOrAfterTheCommand) {
   EXPECT_EQ(call_of({"stats"}).format, OutputFormat::people);
 }
 
-TEST(Arguments, TheEnvironmentGivesWhatTheCommandLineLeavesOut) {
+TEST(Arguments, TheEnvironmentSetsOptionsThatTheCommandLineOmits) {
   const ScopedVariable url("DETENT_URL", "http://env:1");
   EXPECT_EQ(call_of({"stats"}).server, "http://env:1");
   EXPECT_EQ(call_of({"stats", "--server", "http://a:1"}).server, "http://a:1");
@@ -287,7 +293,7 @@ TEST(Arguments, TheEnvironmentGivesWhatTheCommandLineLeavesOut) {
   EXPECT_EQ(command_of<PutCommand>({"put", "q"}).request.queue, "q");
 }
 
-TEST(Arguments, AWrongEnvironmentIsWrongUsage) {
+TEST(Arguments, ABadVariableIsWrongUsage) {
   const ScopedVariable window("DETENT_WINDOW", "soon");
   EXPECT_NE(complaint_about({"serve"}).find("DETENT_WINDOW: "), std::string::npos);
 }
@@ -323,7 +329,7 @@ TEST(Arguments, BeanstalkCanBeTurnedOff) {
   }
 }
 
-TEST(Arguments, AForecastIsADayInHoursUnlessAskedOtherwise) {
+TEST(Arguments, TheDefaultForecastIsADayInHours) {
   const auto usual = command_of<ForecastCommand>({"forecast"});
   EXPECT_EQ(usual.span, std::chrono::hours{24});
   EXPECT_EQ(usual.bins, 24U);
@@ -363,7 +369,7 @@ TEST(Arguments, AListHasTheFiltersThatAreGiven) {
   EXPECT_NE(complaint_about({"list", "--due-after", "soon"}), "");
 }
 
-TEST(Arguments, DumpsGoToStandardOutputUnlessThereIsAFile) {
+TEST(Arguments, DumpsGoToStandardOutputByDefault) {
   EXPECT_EQ(command_of<DumpCommand>({"dump"}).file, "-");
   EXPECT_EQ(command_of<DumpCommand>({"dump", "-"}).file, "-");
   EXPECT_EQ(command_of<DumpCommand>({"dump", "f"}).file, "f");
@@ -373,7 +379,7 @@ TEST(Arguments, DumpsGoToStandardOutputUnlessThereIsAFile) {
   EXPECT_NE(complaint_about({"restore"}), "");
 }
 
-TEST(Arguments, ACheckTakesTheFolderOfServe) {
+TEST(Arguments, CheckTakesTheSameFolderAsServe) {
   EXPECT_EQ(std::get<CheckOptions>(parse({"check"})).data, "data");
   EXPECT_EQ(std::get<CheckOptions>(parse({"check", "--data", "d"})).data, "d");
   const ScopedVariable variable("DETENT_DATA", "from-variable");

@@ -22,23 +22,23 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-/// How long each call of a kind took.
+/// The duration of each call of one kind.
 using Latencies = std::vector<nanoseconds>;
 
-/// What one connection measured.
+/// The measurements of one connection.
 struct Measured {
   Latencies put = {};
   Latencies lease = {};
   Latencies complete = {};
 };
 
-/// What the connections share: how much is left to do, and the first thing that went wrong.
-/// Thread-safe.
+/// State that the connections share: the rest of the work, and the first error. Thread-safe.
 class Work {
  public:
   Work(std::size_t tasks, Progress& progress) : left_(tasks), tasks_(tasks), progress_(progress) {}
 
-  /// So many tasks, at most, are for the caller; 0: none is left, or something went wrong.
+  /// Gives at most `most` tasks to the caller. Returns their number; 0 means that no task is left
+  /// or that a connection failed.
   std::size_t take(std::size_t most) DETENT_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
     const std::size_t taken = error_ ? 0 : std::min(most, left_);
@@ -72,7 +72,7 @@ class Work {
   Progress& progress_ DETENT_GUARDED_BY(mu_);
 };
 
-/// One connection at work. Confined to its thread.
+/// One connection. Each one is used by one thread only.
 class Caller {
  public:
   Caller(const BenchCommand& command, ApiClient client, const Clock& clock)
@@ -97,9 +97,9 @@ class Caller {
 
   Result<void> lease_and_complete(Work& work) {
     constexpr std::chrono::milliseconds kWait{500};
-    constexpr std::chrono::seconds kLongestInVain{10};
+    constexpr std::chrono::seconds kLongestInVain{10};  // without any task
     std::chrono::milliseconds wait{0};
-    MonotonicTime last = clock_.now();  // when there was something, for this connection
+    MonotonicTime last = clock_.now();  // when this connection got tasks
     while (!work.is_over()) {
       const LeaseRequest request{.queue = command_.queue, .max = command_.batch};
       const MonotonicTime start = clock_.now();
@@ -107,7 +107,9 @@ class Caller {
       if (tasks.empty()) {
         wait = kWait;
         if (clock_.now() - last < kLongestInVain) continue;
-        return Error{ErrorCode::unavailable, "tasks that were put are not handed out", "queue"};
+        return Error{ErrorCode::unavailable,
+                     "the server handed out no task for 10 s, although not all tasks are completed",
+                     "queue"};
       }
       wait = std::chrono::milliseconds{0};
       measured_.lease.push_back(clock_.now() - start);
@@ -139,7 +141,7 @@ class Caller {
   Measured measured_;
 };
 
-/// A row of what is shown.
+/// One row of the result.
 struct Figures {
   const char* verb;
   double tasks_per_second = 0;
@@ -175,7 +177,7 @@ class Bench {
   }
 
  private:
-  /// All connections do their part at once. Returns: tasks a second.
+  /// Runs `part` on all connections at the same time. Returns the tasks per second.
   Result<double> phase(const char* what, Result<void> (Caller::*part)(Work&)) {
     using Shown = Progress::Shown;
     Progress progress(streams_.err,
@@ -211,7 +213,7 @@ class Bench {
   std::vector<Caller> callers_;
 };
 
-/// Whether the queue may be used; answers whether it was there before.
+/// Fails if the queue cannot be used. Returns whether the queue exists.
 Result<bool> require_empty(ApiClient& client, const std::string& queue) {
   const Result<QueueView> view = client.queue(queue);
   if (!view) {
@@ -222,12 +224,13 @@ Result<bool> require_empty(ApiClient& client, const std::string& queue) {
   if (stats.scheduled + stats.ready + stats.leased + stats.dead > 0) {
     return Error{ErrorCode::conflict,
                  "the queue " + queue +
-                     " has tasks; bench takes whatever is in its queue, so name "
-                     "an empty one with --queue",
+                     " has tasks, and bench would complete them; name an empty queue with --queue",
                  "queue"};
   }
   if (view->settings.paused) {
-    return Error{ErrorCode::conflict, "the queue " + queue + " is paused", "queue"};
+    return Error{ErrorCode::conflict,
+                 "the queue " + queue + " is paused; resume it, or name another queue with --queue",
+                 "queue"};
   }
   return true;
 }
@@ -235,7 +238,7 @@ Result<bool> require_empty(ApiClient& client, const std::string& queue) {
 void show_figures(std::ostream& out, const BenchCommand& command,
                   const std::vector<Figures>& rows) {
   out << command.tasks << " tasks of " << command.payload_bytes << " bytes, " << command.batch
-      << " a call, " << command.connections << " connections\n";
+      << " per call, " << command.connections << " connections\n";
   std::vector<Row> table{{"", "TASKS/S", "CALLS", "P50 US", "P99 US", "MAX US"}};
   for (const Figures& row : rows) {
     table.push_back(
@@ -273,7 +276,7 @@ Result<std::vector<Figures>> measure(const BenchCommand& command, const Connect&
   Bench bench(command, clock, streams);
   TRY(bench.connect(connect));
   ASSIGN_OR_RETURN(std::vector<Figures> figures, bench.run());
-  // A queue that somebody has put a task into meanwhile stays.
+  // The server does not remove a queue with tasks, which another client may have put by now.
   if (!was_there) (void)client.remove_queue(command.queue);
   return figures;
 }

@@ -1,9 +1,10 @@
-// `detent bench`: how fast a server takes, hands out and ends tasks, as seen from here.
+// `detent bench` measures how fast a server accepts, hands out and completes tasks, as seen by a
+// client.
 //
-// Tasks that are due at once are put in batches over several connections, each of which waits for
-// its answer before it asks again; then the same connections lease and complete them. So the rates
-// are those of a closed loop with that many callers, and the latencies those of whole calls. The
-// queue must be empty, for the sake of whoever's tasks would be taken, and is empty afterwards.
+// Several connections put batches of tasks that are due immediately. Then the same connections
+// lease and complete them. Each connection waits for its answer before it sends the next call. So
+// the rates are those of a closed loop, and the latencies are those of whole calls. The queue must
+// be empty at the start, because bench completes all tasks in it. The queue is empty at the end.
 #pragma once
 
 #include <functional>
@@ -16,11 +17,12 @@
 
 namespace detent::cli {
 
-/// A connection to the server, each time it is called.
+/// Opens a new connection to the server with each call.
 using Connect = std::function<Result<ApiClient>()>;
 
-/// Fails when the queue has tasks or is paused, before anything is changed; when a call fails or
-/// tasks don't come back, after what it has put so far: `detent purge` removes that.
+/// Runs the benchmark and prints its result. If the queue has tasks or is paused, it fails before
+/// it changes the queue. If a call fails, or the server hands out no tasks, the tasks that were put
+/// stay in the queue; `detent purge` removes them.
 ExitCode run_bench(const BenchCommand& command, OutputFormat format, const Connect& connect,
                    const Clock& clock, const Streams& streams);
 

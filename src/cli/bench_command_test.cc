@@ -1,4 +1,4 @@
-// `detent bench` against connections that answer as a small server would.
+// Tests `detent bench` with connections that answer like a small server.
 #include "cli/bench_command.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::string list_of(const char* name, std::size_t count, const std::string& elem
   return text + "]}";
 }
 
-/// One queue, of which only numbers are kept. Thread-safe.
+/// A server with one queue. It keeps only numbers of tasks. Thread-safe.
 class SmallServer {
  public:
   explicit SmallServer(bool hands_out = true) : hands_out_(hands_out) {}
@@ -91,7 +91,7 @@ class SmallServer {
   }
 
   const bool hands_out_;
-  ManualClock clock_;  // moves while somebody waits in vain
+  ManualClock clock_;  // advances when a lease request finds no task
   mutable Mutex mu_;
   bool is_there_ DETENT_GUARDED_BY(mu_) = false;
   bool removed_ DETENT_GUARDED_BY(mu_) = false;
@@ -132,14 +132,14 @@ Ended bench(SmallServer& server, OutputFormat format = OutputFormat::people) {
   return {exit_code, out.str(), err.str()};
 }
 
-TEST(Bench, PutsAndCompletesWhatItWasAskedForAndLeavesNothing) {
+TEST(Bench, PutsAndCompletesAllTasksAndRemovesItsQueue) {
   SmallServer server;
   const Ended ended = bench(server);
   EXPECT_EQ(ended.exit_code, ExitCode::done) << ended.err;
   EXPECT_EQ(server.put(), 105U);
   EXPECT_EQ(server.completed(), 105U);
-  EXPECT_TRUE(server.removed()) << "the queue that it made";
-  EXPECT_EQ(ended.out.rfind("105 tasks of 7 bytes, 10 a call, 3 connections\n", 0), 0U);
+  EXPECT_TRUE(server.removed()) << "bench must remove the queue that it created";
+  EXPECT_EQ(ended.out.rfind("105 tasks of 7 bytes, 10 per call, 3 connections\n", 0), 0U);
   for (const char* verb : {"\nput ", "\nlease ", "\ncomplete "}) {
     EXPECT_NE(ended.out.find(verb), std::string::npos) << ended.out;
   }
@@ -157,18 +157,18 @@ TEST(Bench, AQueueWithTasksIsLeftAlone) {
   EXPECT_FALSE(server.removed());
 }
 
-TEST(Bench, AnEmptyQueueThatWasThereStays) {
+TEST(Bench, AnEmptyQueueThatExistedBeforeStays) {
   SmallServer server;
   server.begin_with(0);
   EXPECT_EQ(bench(server).exit_code, ExitCode::done);
   EXPECT_FALSE(server.removed());
 }
 
-TEST(Bench, TasksThatDoNotComeBackAreAFailureNotAnEndlessWait) {
+TEST(Bench, FailsIfTheServerHandsOutNoTasks) {
   SmallServer server(false);
   const Ended ended = bench(server);
   EXPECT_EQ(ended.exit_code, ExitCode::failed);
-  EXPECT_NE(ended.err.find("not handed out"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("handed out no task"), std::string::npos) << ended.err;
 }
 
 }  // namespace

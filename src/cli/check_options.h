@@ -1,4 +1,4 @@
-// What `detent check` was asked for; docs/reference/cli.md describes it.
+// The options of `detent check`; docs/reference/cli.md describes them.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace detent::cli {
 
 struct CheckOptions {
   std::filesystem::path data = "data";
-  std::string store;  // address of a PostgreSQL database; empty: `data`
+  std::string store;  // address of a PostgreSQL database; empty: check `data`
   OutputFormat format = OutputFormat::people;
 };
 

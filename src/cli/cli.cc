@@ -32,7 +32,8 @@ ExitCode say(const NothingToRun& nothing, const Streams& streams) {
   return nothing.exit_code;
 }
 
-/// A second time what the first time was a call to serve.
+/// Parses the command line of `serve` again, because the environment or a file may have changed. If
+/// the settings are wrong, the result is an error.
 Result<ServeCall> read_again(int argc, const char* const* argv) {
   Invocation invocation = parse_arguments(argc, argv);
   if (auto* call = std::get_if<ServeCall>(&invocation)) return std::move(*call);

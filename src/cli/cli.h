@@ -1,6 +1,7 @@
-// The command line: reads it, then serves or checks (the caller's functions), speaks to a server
-// elsewhere, or tells what a cron expression means.
-// Start reading at arguments.h, which lists the commands; docs/reference/cli.md describes them.
+// Runs a command line. Some commands call functions of the caller, such as serve and check. The
+// others call a server, or explain a cron expression.
+//
+// Start to read at arguments.h, which lists the commands. docs/reference/cli.md describes them.
 #pragma once
 
 #include <functional>
@@ -12,18 +13,20 @@
 
 namespace detent::cli {
 
-/// What is done in this process and not by a server elsewhere. All return the program's exit code.
+/// Commands that run in this process instead of on a server. Each function returns the exit code of
+/// the program.
 struct LocalCommands {
-  /// Runs a server until it is told to stop. May read its settings again meanwhile.
+  /// Runs a server until a signal stops it. It calls the second function to reload its settings.
   std::function<int(const ServeCall&, const ReadAgain&)> serve;
-  /// Looks whether the data of a server that does not run is sound.
+  /// Checks the data of a stopped server.
   std::function<int(const CheckOptions&)> check;
-  /// Makes an access token and shows it.
+  /// Makes an access token and prints it.
   std::function<int(const TokenOptions&)> make_token;
 };
 
-/// The whole program but for these: `return run(argc, argv, {std::cin, std::cout, std::cerr},
-/// {serve, check, make_token});`. Returns: an ExitCode as a number, or what one of them returned.
+/// Parses and runs the command line. main() is
+/// `return run(argc, argv, {std::cin, std::cout, std::cerr}, {serve, check, make_token});`.
+/// Returns an ExitCode as a number, or the result of a local command.
 int run(int argc, const char* const* argv, const Streams& streams, const LocalCommands& local);
 
 }  // namespace detent::cli

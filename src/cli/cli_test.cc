@@ -1,4 +1,4 @@
-// The whole program but for the server: over a real connection to a server that answers by script.
+// Tests the whole command line over a real connection to a scripted server.
 #include "cli/cli.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace detent::cli {
 namespace {
 
-/// Answers every request the same and keeps what it was asked.
+/// Gives the same answer to each request, and keeps the requests.
 class FakeServer {
  public:
   explicit FakeServer(net::HttpResponse answer) : answer_(std::move(answer)) {
@@ -90,7 +90,7 @@ TEST(Cli, WaitsForATaskOverAConnectionOfItsOwn) {
   EXPECT_EQ(server.asked()[0].target, "/v1/queues/a%2Fb/lease");
 }
 
-TEST(Cli, TellsWhatIsNotThereFromWhatFailed) {
+TEST(Cli, NotFoundAndFailureHaveDifferentExitCodes) {
   const FakeServer missing(
       {.status = 404, .body = R"({"type":"urn:detent:error:not_found","detail":"no task 256"})"});
   const Ended not_found = run_program({"get", "256", "--server", missing.url()});
@@ -102,7 +102,7 @@ TEST(Cli, TellsWhatIsNotThereFromWhatFailed) {
   EXPECT_EQ(run_program({"stats", "--server", starting.url()}).exit_code, 1);
 }
 
-TEST(Cli, WrongUsageIsToldOnStandardErrorOnly) {
+TEST(Cli, WrongUsageIsReportedOnStandardErrorOnly) {
   const Ended ended = run_program({"put"});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_EQ(ended.out, "");
@@ -117,7 +117,7 @@ TEST(Cli, HelpGoesToStandardOutput) {
   EXPECT_NE(ended.out.find("Examples:"), std::string::npos);
 }
 
-TEST(Cli, TellsWhatACronExpressionMeansWithoutAServer) {
+TEST(Cli, ExplainsACronExpressionWithoutAServer) {
   const Ended ended = run_program({"cron", "next", "* * * * *", "--count", "3"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 3);

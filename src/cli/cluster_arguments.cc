@@ -23,11 +23,12 @@ Result<std::string> parse_node_name(const std::string& text) {
   const bool is_name = !text.empty() && text.size() <= kMaxNodeName &&
                        text.find_first_not_of(kAllowed) == std::string::npos;
   if (is_name) return text;
-  return Error{ErrorCode::invalid_argument, "a node's name is 1 to 64 letters, digits and . - _",
-               ""};
+  return Error{ErrorCode::invalid_argument,
+               "must be 1 to 64 letters, digits, dots, hyphens and underscores", ""};
 }
 
-/// A name is allowed, unlike where the server listens itself.
+/// The host can be a name, because other nodes resolve it. parse_address() is for the address on
+/// which a server listens.
 Result<std::string> parse_node_address(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const std::string_view port = std::string_view(text).substr(std::min(colon + 1, text.size()));
@@ -35,13 +36,13 @@ Result<std::string> parse_node_address(const std::string& text) {
   const auto [stop, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   const bool is_port = error == std::errc{} && stop == port.data() + port.size() && number != 0;
   if (colon != std::string::npos && colon > 0 && is_port) return text;
-  return Error{ErrorCode::invalid_argument, "an address is HOST:PORT, as 10.0.0.7:7070", ""};
+  return Error{ErrorCode::invalid_argument, "must be HOST:PORT, such as 10.0.0.7:7070", ""};
 }
 
 Result<milliseconds> parse_lease(const std::string& text) {
   ASSIGN_OR_RETURN(const milliseconds lease, parse_any_duration(text));
   if (lease >= kShortestLease && lease <= kLongestLease) return lease;
-  return Error{ErrorCode::invalid_argument, "a node's lease is 1s to 10m", ""};
+  return Error{ErrorCode::invalid_argument, "must be 1s to 10m", ""};
 }
 
 }  // namespace
@@ -50,26 +51,27 @@ void add_cluster(CLI::App& serve, ClusterOptions& options) {
   constexpr std::uint32_t kMostShards = 1U << static_cast<unsigned>(TaskId::kShardBits);
   add_parsed<std::string>(serve, "--node", parse_node_name,
                           [&options](const std::string& name) { options.node = name; })
-      ->description("this server's name in a cluster of several over the database of --store")
+      ->description("Name of this server in a cluster over the database of --store")
       ->type_name("NAME");
   add_parsed<std::string>(serve, "--node-address", parse_node_address,
                           [&options](const std::string& address) { options.address = address; })
-      ->description("where the other nodes reach this one; else the address of --http")
+      ->description("Address of this node for the other nodes; default: the address of --http")
       ->type_name("HOST:PORT");
   add_parsed<milliseconds>(serve, "--node-lease", parse_lease,
                            [&options](milliseconds lease) { options.lease = lease; })
-      ->description("how long a node's shards wait for it when nothing is heard from it")
+      ->description(
+          "How long a silent node keeps its shards before other nodes take them, 1s to 10m")
       ->type_name("DURATION")
       ->default_str("10s");
   serve
-      .add_option("--node-ca", options.ca_file,
-                  "whose certificates of nodes are trusted, as a file in PEM; else the system's")
+      .add_option(
+          "--node-ca", options.ca_file,
+          "PEM file with the certificates to trust for connections to other nodes; default: "
+          "the certificates of the system")
       ->type_name("FILE");
   serve
-      .add_option(
-          "--shards", options.shards,
-          "parts into which the cluster's queues are divided, 16 unless its first node says "
-          "otherwise")
+      .add_option("--shards", options.shards,
+                  "Number of shards of the cluster; the first node sets it, and its default is 16")
       ->check(CLI::Range(std::uint32_t{1}, kMostShards))
       ->type_name("N");
 }

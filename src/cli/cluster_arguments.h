@@ -1,4 +1,4 @@
-// The options of `detent serve` for a node of a cluster, read by CLI11.
+// Describes to CLI11 the options of `detent serve` for a node of a cluster.
 #pragma once
 
 #include "cli/argument_options.h"

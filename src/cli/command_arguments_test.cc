@@ -1,4 +1,4 @@
-// The command lines that change tasks, queues and leases, and those that are mistyped.
+// Tests the parsing of commands that change tasks, queues and leases, and of mistyped commands.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(CommandArguments, AMistypedWordIsToldWithTheOneThatWasMeant) {
+TEST(CommandArguments, AMistypedWordGetsASuggestion) {
   EXPECT_EQ(complaint_about({"gett", "256"}),
             "detent: there is no command 'gett'; did you mean 'get'?\n"
             "Run with --help for more information.\n");
@@ -48,13 +48,13 @@ TEST(CommandArguments, AnEditNamesATaskAndWhatChanges) {
   EXPECT_EQ(bare.edit.headers, TaskHeaders());
   EXPECT_FALSE(bare.edit.priority);
   EXPECT_FALSE(bare.payload);
-  EXPECT_NE(complaint_about({"edit", "256"}).find("what to change"), std::string::npos);
+  EXPECT_NE(complaint_about({"edit", "256"}).find("at least one of --payload"), std::string::npos);
   complaint_about({"edit", "--priority", "1"});
   complaint_about({"edit", "256", "--bytes", "--priority", "1"});
   complaint_about({"edit", "256", "--header", "a: 1", "--no-headers"});
 }
 
-TEST(CommandArguments, SettingsOfAQueueAreSetOrGoBackToTheirDefaults) {
+TEST(CommandArguments, QueueSetChangesOrResetsSettings) {
   const auto set = command_of<SetQueueCommand>({"queue",
                                                 "set",
                                                 "q",
@@ -114,7 +114,7 @@ TEST(CommandArguments, SettingsOfAQueueAreSetOrGoBackToTheirDefaults) {
             (json::QueuePatch{.rate = std::make_optional(std::optional<std::uint32_t>(5))}));
 }
 
-TEST(CommandArguments, ASinkIsNamedOrTakenAway) {
+TEST(CommandArguments, QueueSetChangesOrResetsTheSink) {
   const auto set = command_of<SetQueueCommand>({"queue", "set", "q", "--sink", "events"});
   const QueueSettings with_sink = set.patch.applied_to({});
   ASSERT_TRUE(with_sink.webhook);
@@ -149,7 +149,7 @@ TEST(CommandArguments, LeasesAreExtendedByATimeAndReleased) {
   EXPECT_EQ(release.release.priority, 0U);
 }
 
-TEST(CommandArguments, APutBringsRulesOfItsOwn) {
+TEST(CommandArguments, PutReadsTheRulesOfATask) {
   const auto put =
       command_of<PutCommand>({"put", "q", "--visibility-timeout", "90s", "--backoff", "2s..3m"});
   EXPECT_EQ(put.request.rules.visibility_timeout, milliseconds{90'000});

@@ -16,7 +16,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-/// CLI11 writes what it checks behind the name of the value: "N:UINT in [1 - 1000]".
+/// Reads the name, the range and the words of a value. CLI11 writes the range behind the name, as
+/// in "N:UINT in [1 - 1000]".
 void read_value(const std::string& type, OptionEntry& entry) {
   constexpr std::string_view kIn = " in [";
   entry.value = type;
@@ -47,7 +48,8 @@ OptionEntry read_option(const CLI::Option& option) {
   return entry;
 }
 
-/// Those of option groups too, which are subcommands without a name to CLI11.
+/// Reads the options of a command. An option group is a subcommand without a name in CLI11, so its
+/// options are read, too.
 void read_options(const CLI::App& app, CommandEntry& entry) {
   for (const CLI::App* part : app.get_subcommands({})) {
     if (part->get_name().empty()) read_options(*part, entry);
@@ -58,7 +60,7 @@ void read_options(const CLI::App& app, CommandEntry& entry) {
   }
 }
 
-/// Examples are the lines that are set in.
+/// Splits the text below the options: indented lines are examples, other lines are notes.
 void read_footer(const std::string& footer, CommandEntry& entry) {
   for (const std::string& line : split(footer, '\n')) {
     if (line.starts_with("  ")) {

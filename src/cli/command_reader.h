@@ -1,4 +1,4 @@
-// Reads a command_table.h off what CLI11 knows.
+// Builds the table of commands (command_table.h) from the description in CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>

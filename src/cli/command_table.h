@@ -1,6 +1,8 @@
-// All commands with their options and words, as values: what the manual page and the completions of
-// shells are rendered from. Read off the same description of the command line that parses it and
-// prints `--help` (arguments.cc), so neither can say anything else.
+// A table of all commands with their options. The manual page and the completion scripts of shells
+// are rendered from it.
+//
+// The table comes from the same description (arguments.cc) that parses the command line and prints
+// `--help`, so they always agree.
 #pragma once
 
 #include <string>
@@ -8,31 +10,31 @@
 
 namespace detent::cli {
 
-/// An option ("--delay"), or an argument that stands for itself ("QUEUE").
+/// An option such as "--delay", or a positional argument such as "QUEUE".
 struct OptionEntry {
   std::string name;
   std::string value;               // "DURATION"; empty: a flag, or an argument
-  std::string what;                // as --help has it
-  std::string otherwise;           // the default, if there is one to tell
-  std::string range;               // "1 to 1000", if it has one
-  std::string variable;            // of the environment, that stands in for it
-  std::vector<std::string> words;  // the only values it takes; empty: others
+  std::string what;                // the description in --help
+  std::string otherwise;           // the default, if --help shows one
+  std::string range;               // "1 to 1000", if the value has a range
+  std::string variable;            // environment variable that sets the option
+  std::vector<std::string> words;  // the allowed values; empty: not a fixed set
   bool is_required = false;
-  bool is_repeated = false;  // an argument of which there may be several
+  bool is_repeated = false;  // can be given several times
 
   bool is_flag() const { return value.empty(); }
-  /// The value is a file's or a folder's name.
+  /// Whether the value is the name of a file or a folder.
   bool is_path() const { return value == "FILE" || value == "DIR" || name == "FILE"; }
 };
 
 struct CommandEntry {
-  std::string name;  // "put"; "next" among those of "cron"; "detent" for all
+  std::string name;  // "put"; "next" below "cron"; "detent" for the program
   std::string what;
   std::vector<OptionEntry> arguments;
-  std::vector<OptionEntry> options;  // but for --help
-  std::vector<std::string> notes;    // lines said below the options
+  std::vector<OptionEntry> options;  // without --help
+  std::vector<std::string> notes;    // lines below the options
   std::vector<std::string> examples;
-  std::vector<CommandEntry> commands;  // in the order of --help; those that are hidden left out
+  std::vector<CommandEntry> commands;  // in the order of --help, without hidden commands
 };
 
 }  // namespace detent::cli

@@ -21,8 +21,8 @@ namespace detent::cli {
 
 namespace {
 
-/// All of `in`, but no more than one byte beyond `most`, so that an endless stream ends as one that
-/// is too large.
+/// Reads `in` to its end, but at most `most` + 1 bytes. So an endless stream gives a text that is
+/// too large, and the next check rejects it.
 std::string read_all(std::istream& in, std::size_t most) {
   std::string text(most + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -40,7 +40,7 @@ std::string purge_question(const QueueStats& queue) {
          printable(queue.queue) + "?";
 }
 
-/// Runs one command: a call operator for each.
+/// Runs one command of the variant. There is a call operator for each.
 class Runner {
  public:
   Runner(const ClientCall& call, ApiClient& client, const Streams& streams)
@@ -55,7 +55,7 @@ class Runner {
 
   ExitCode operator()(const GetCommand& get) { return show_wide(client_.get(get.task), show_task); }
 
-  /// Page by page, each as it comes, until there are as many as were asked for.
+  /// Requests pages until the limit is reached. JSON output prints each page as it comes.
   ExitCode operator()(const ListCommand& command) {
     constexpr std::size_t kPage = 1'000;
     std::vector<TaskSnapshot> tasks;
@@ -71,7 +71,8 @@ class Runner {
     if (call_.format == OutputFormat::json) return ExitCode::done;
     show_tasks(streams_.out, tasks, streams_.terminal.columns);
     if (!cursor.empty())
-      streams_.err << "there may be more: --cursor " << printable(cursor) << '\n';
+      streams_.err << "there may be more tasks; continue with --cursor " << printable(cursor)
+                   << '\n';
     return ExitCode::done;
   }
 
@@ -203,7 +204,8 @@ class Runner {
   }
 
  private:
-  /// The server's own answer when that was asked for; false when it is to be shown to people.
+  /// With --json: prints the answer of the server and returns true. Else returns false, and the
+  /// caller prints the result for people.
   bool pass_on() {
     if (call_.format == OutputFormat::people) return false;
     if (!client_.last_answer().empty()) streams_.out << client_.last_answer() << '\n';
@@ -222,7 +224,7 @@ class Runner {
     return ExitCode::done;
   }
 
-  /// The same for what is cut at the terminal's width.
+  /// Like show(), but `show_people` also gets the width of the terminal.
   template <class T, class Show>
   ExitCode show_wide(const Result<T>& result, Show show_people) {
     return show(result, [this, show_people](std::ostream& out, const T& value) {
@@ -230,12 +232,17 @@ class Runner {
     });
   }
 
-  /// One lease that is no longer held makes the command fail, though the others are done.
+  /// Shows the outcome of each lease. If one lease is no longer held, the command fails, although
+  /// the other leases are done.
   ExitCode show_each(const std::vector<std::string>& leases,
                      const Result<std::vector<Result<LeaseOutcome>>>& outcomes) {
     if (!outcomes) return fail_with(outcomes.error());
     if (outcomes->size() != leases.size()) {
-      return fail_with({ErrorCode::internal, "the server answered for other leases", ""});
+      return fail_with({ErrorCode::internal,
+                        "unexpected answer: the server sent " +
+                            counted(outcomes->size(), "results") + " for " +
+                            counted(leases.size(), "leases"),
+                        ""});
     }
     if (!pass_on()) show_outcomes(streams_.out, leases, *outcomes);
     const bool all_done =
@@ -280,7 +287,7 @@ ExitCode exit_code_of(ErrorCode code) noexcept {
     case ErrorCode::internal:
       return ExitCode::failed;
   }
-  return ExitCode::failed;  // only for a value that is no enumerator
+  return ExitCode::failed;  // unreachable for a valid ErrorCode
 }
 
 }  // namespace detent::cli

@@ -1,4 +1,4 @@
-// Carries out what the command line asks of a server, and shows the answer.
+// Runs the commands that call a server, and prints the answers.
 #pragma once
 
 #include <istream>
@@ -12,7 +12,7 @@
 
 namespace detent::cli {
 
-/// Where a command reads and writes. Results go to `out`, what went wrong to `err`.
+/// The streams of a command. Results go to `out`; errors and progress go to `err`.
 struct Streams {
   std::istream& in;
   std::ostream& out;
@@ -20,14 +20,14 @@ struct Streams {
   Terminal terminal = {};
 };
 
-/// Runs the command of `call` over `client`, which speaks to call.server.
+/// Runs the command of `call` with `client`, which is connected to call.server.
 ExitCode run_command(const ClientCall& call, ApiClient& client, const Streams& streams);
 
-/// The payload of a command line: "-" reads `in`; none typed is null. JSON is JSON unless `kind` is
-/// bytes.
+/// Returns the payload of a command line. `typed` is the argument; "-" reads `in`, and none means
+/// JSON null. Valid JSON becomes a JSON payload unless `kind` is bytes. All else becomes bytes.
 Payload read_payload(const std::optional<std::string>& typed, Payload::Kind kind, std::istream& in);
 
-/// not_found for what isn't there, usage for what the caller got wrong, failed for all else.
+/// The exit code of an error: `not_found`, `usage` for an invalid argument, else `failed`.
 ExitCode exit_code_of(ErrorCode code) noexcept;
 
 }  // namespace detent::cli

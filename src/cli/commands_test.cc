@@ -1,4 +1,4 @@
-// Commands over a client whose connection is scripted: what is asked, shown and returned.
+// Tests commands over a scripted connection: their requests, output and exit codes.
 #include "cli/commands.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr const char* kAccepted =
 
 class CommandsTest : public ScriptedCommands {
  protected:
-  /// The body that `put` sends for a payload, without what is always the same.
+  /// The payload part of the body that `put` sends.
   std::string body_of_put(std::optional<std::string> payload, bool bytes = false) {
     answer(201, kAccepted);
     PutCommand put{.request = {}, .payload = std::move(payload), .bytes = bytes};
@@ -31,7 +31,7 @@ class CommandsTest : public ScriptedCommands {
   }
 };
 
-TEST_F(CommandsTest, PutSendsJsonAsItStandsAndAllElseAsBytes) {
+TEST_F(CommandsTest, PutSendsJsonUnchangedAndOtherPayloadsAsBytes) {
   EXPECT_EQ(body_of_put(" {\"n\" : 1.0} "), R"({"queue":"q","payload":{"n" : 1.0}})");
   EXPECT_EQ(body_of_put("hello"), R"({"queue":"q","payload_base64":"aGVsbG8="})");
   EXPECT_EQ(body_of_put("1", true), R"({"queue":"q","payload_base64":"MQ=="})");
@@ -45,7 +45,7 @@ TEST_F(CommandsTest, PutReadsStandardInputForAHyphen) {
   EXPECT_EQ(body_of_put("-"), R"({"queue":"q","payload":[1, 2]})");
 }
 
-TEST_F(CommandsTest, AnEndlessInputIsAPayloadThatIsTooLarge) {
+TEST_F(CommandsTest, EndlessInputIsRejectedAsTooLarge) {
   in_.str(std::string(10 * kMaxPayloadBytes, 'x'));
   PutCommand put{.request = {}, .payload = "-", .bytes = true};
   put.request.queue = "q";
@@ -54,7 +54,7 @@ TEST_F(CommandsTest, AnEndlessInputIsAPayloadThatIsTooLarge) {
   EXPECT_NE(err_.str().find("65535"), std::string::npos);
 }
 
-TEST_F(CommandsTest, JsonIsTheServersAnswerAsItCame) {
+TEST_F(CommandsTest, JsonOutputIsTheUnchangedAnswerOfTheServer) {
   const std::string body =
       R"({ "id":"256","queue":"q","state":"ready","due_at":0,"created_at":0,"priority":1,)"
       R"("max_attempts":1,"visibility_timeout_ms":1,"backoff":{"initial_ms":1,"max_ms":1},)"
@@ -64,7 +64,7 @@ TEST_F(CommandsTest, JsonIsTheServersAnswerAsItCame) {
   EXPECT_EQ(out_.str(), body + "\n");
 }
 
-TEST_F(CommandsTest, WhatIsNotThereHasItsOwnExitCode) {
+TEST_F(CommandsTest, NotFoundHasItsOwnExitCode) {
   answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no task 256"})");
   for (const ClientCommand& command :
        {ClientCommand(GetCommand{TaskId{256}}), ClientCommand(CancelCommand{TaskId{256}})}) {
@@ -84,7 +84,7 @@ TEST_F(CommandsTest, EveryErrorHasItsExitCode) {
   }
 }
 
-TEST_F(CommandsTest, CancelSaysWhatItDid) {
+TEST_F(CommandsTest, CancelNamesTheCancelledTask) {
   answer(204, "");
   EXPECT_EQ(run(CancelCommand{TaskId{256}}), ExitCode::done);
   EXPECT_EQ(out_.str(), "cancelled 256\n");
@@ -98,7 +98,7 @@ std::string listed_task(const std::string& id) {
          R"("attempts":2,"key":"k","payload":[1]})";
 }
 
-TEST_F(CommandsTest, ListAsksForWhatTheFiltersSayAndShowsARowATask) {
+TEST_F(CommandsTest, ListSendsTheFiltersAndShowsOneRowPerTask) {
   answer(200, R"({"tasks":[)" + listed_task("256") + R"(],"cursor":null})");
   const ListCommand list{.filter = {.queue = "q+1",
                                     .state = TaskState::dead,
@@ -117,14 +117,14 @@ TEST_F(CommandsTest, ListAsksForWhatTheFiltersSayAndShowsARowATask) {
   EXPECT_EQ(err_.str(), "");
 }
 
-TEST_F(CommandsTest, ListGoesOnUntilThereAreEnoughAndTellsWhereItEnded) {
+TEST_F(CommandsTest, ListReadsPagesUpToItsLimitAndPrintsTheCursor) {
   const std::string page = R"({"tasks":[)" + listed_task("256") + R"(],"cursor":"l0-1-256"})";
   answer(200, page);
   EXPECT_EQ(run(ListCommand{.filter = {}, .limit = 3, .cursor = ""}), ExitCode::done);
   ASSERT_EQ(script_.asked.size(), 3U);
   EXPECT_EQ(script_.asked[0].target, "/v1/tasks?limit=3");
   EXPECT_EQ(script_.asked[2].target, "/v1/tasks?limit=1&cursor=l0-1-256");
-  EXPECT_EQ(err_.str(), "there may be more: --cursor l0-1-256\n");
+  EXPECT_EQ(err_.str(), "there may be more tasks; continue with --cursor l0-1-256\n");
   EXPECT_EQ(run(ListCommand{.filter = {}, .limit = 1, .cursor = ""}, OutputFormat::json),
             ExitCode::done);
   EXPECT_NE(out_.str().find(page + "\n"), std::string::npos);
@@ -139,7 +139,7 @@ TEST_F(CommandsTest, LeaseShowsTheTasks) {
   EXPECT_NE(out_.str().find("3-17   256"), std::string::npos) << out_.str();
 }
 
-TEST_F(CommandsTest, ALeaseThatIsGoneFailsTheCommandButShowsTheRest) {
+TEST_F(CommandsTest, ALostLeaseFailsTheCommandButTheOthersAreShown) {
   answer(200, R"({"results":[{"status":"done"},{"status":"conflict"}]})");
   EXPECT_EQ(run(CompleteCommand{{"3-17", "3-18"}}), ExitCode::failed);
   EXPECT_EQ(out_.str(), "3-17  done\n3-18  conflict\n");
@@ -149,13 +149,13 @@ TEST_F(CommandsTest, ALeaseThatIsGoneFailsTheCommandButShowsTheRest) {
   EXPECT_EQ(script_.asked[1].body, R"({"leases":["3-17"],"delay_ms":5,"error":"why"})");
 }
 
-TEST_F(CommandsTest, AnAnswerForOtherLeasesIsAnError) {
+TEST_F(CommandsTest, AnAnswerWithAnotherNumberOfLeasesIsAnError) {
   answer(200, R"({"results":[]})");
   EXPECT_EQ(run(CompleteCommand{{"3-17"}}), ExitCode::failed);
   EXPECT_NE(err_.str(), "");
 }
 
-TEST_F(CommandsTest, AServerThatIsNotThereIsAFailure) {
+TEST_F(CommandsTest, AnUnreachableServerIsAFailure) {
   script_.answer = Error{ErrorCode::unavailable, "connect to 127.0.0.1:7070: refused", ""};
   EXPECT_EQ(run(StatsCommand{}), ExitCode::failed);
   EXPECT_EQ(
@@ -198,7 +198,7 @@ TEST_F(CommandsTest, LeasesAreExtendedAndReleased) {
                             R"(POST /v1/leases/release {"leases":["3-17"],"delay_ms":5})"}));
 }
 
-TEST_F(CommandsTest, ACallIsSentAsItIsAndItsAnswerPrinted) {
+TEST_F(CommandsTest, ACallIsSentUnchangedAndItsAnswerIsPrinted) {
   answer(200, "detent_tasks 1\n");
   EXPECT_EQ(run(CallCommand{.method = "GET", .target = "/metrics"}), ExitCode::done);
   EXPECT_EQ(out_.str(), "detent_tasks 1\n");

@@ -1,7 +1,9 @@
-// What shells complete after `detent`: commands, options, values where only certain words are
-// allowed, names of files. Rendered from the table of commands, so nothing is asked while one types
-// but for names of queues, which `detent queues` tells, by DETENT_URL and DETENT_TOKEN, within two
-// seconds or not at all. A queue may be called $(reboot): names are taken as words, never expanded.
+// Renders the completion scripts of shells. They complete commands, options, values from a fixed
+// set of words, names of files, and names of queues.
+//
+// The scripts come from the table of commands. Only for names of queues they call the server, with
+// `detent queues`, which uses DETENT_URL and DETENT_TOKEN. This call ends after two seconds. A
+// queue can have a name such as $(reboot), so the scripts never let the shell expand a name.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +15,7 @@ namespace detent::cli {
 
 enum class Shell : std::uint8_t { bash, zsh, fish };
 
-/// A script that the shell reads once: from its folder of completions, or by
+/// Returns the script. The shell reads it once, from its folder of completions or with
 /// `source <(detent completion bash)`.
 std::string render_completion(const CommandEntry& program, Shell shell);
 

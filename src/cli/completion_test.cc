@@ -1,4 +1,4 @@
-// What the scripts hold; that shells complete by them is shown by tests/package/completion_test.py.
+// Tests the contents of the scripts. tests/package/completion_test.py runs them in real shells.
 #include "cli/completion.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Completion, BashKnowsCommandsOptionsWordsAndFiles) {
   EXPECT_TRUE(has(script, "'cron next') _detent_paths -f ;;")) << script;
 }
 
-TEST(Completion, NamesOfQueuesAreAskedForWhereOneBelongs) {
+TEST(Completion, QueueNamesComeFromTheServer) {
   const CommandEntry purge{.name = "purge", .what = "empty it", .arguments = {{.name = "QUEUE"}}};
   const CommandEntry list{
       .name = "list", .what = "tasks", .options = {{.name = "--queue", .value = "QUEUE"}}};
@@ -48,7 +48,7 @@ TEST(Completion, ADescriptionWithAQuoteStaysOneWord) {
   EXPECT_TRUE(has(render_completion(small_program(), Shell::fish), R"(-d 'the task\'s state')"));
 }
 
-TEST(Completion, FishAsksWhereTheCursorIs) {
+TEST(Completion, FishCompletesByThePlaceOfTheCursor) {
   const std::string script = render_completion(small_program(), Shell::fish);
   EXPECT_TRUE(has(script, "case 'cron:next'\n        set command 'cron next'\n")) << script;
   EXPECT_TRUE(has(script, "-l state -x -a 'a b'")) << script;

@@ -1,4 +1,4 @@
-// Asks a person before something that cannot be taken back.
+// Asks the user for confirmation before a change that cannot be undone.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace detent::cli {
 
-/// Asks `question` on the error stream, which leaves standard output to results, and reads a line:
-/// only "y" and "yes" mean yes.
+/// Prints `question` on the error stream, because standard output is for results, and reads a line.
+/// Returns true for "y", "Y" and "yes" only.
 bool confirm(const Streams& streams, std::string_view question);
 
 }  // namespace detent::cli

@@ -35,7 +35,7 @@ std::string and_schedules(std::uint64_t count) {
   return count == 0 ? "" : " and " + counted(count, "schedules");
 }
 
-/// Has the system put the file on disk: a copy is made against the day when power fails.
+/// Syncs the file to disk, so that a finished dump survives a power failure.
 Result<void> sync_file(const std::string& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return file_error("open", file);
@@ -69,7 +69,7 @@ Result<DumpCounts> dump_to_file(ApiClient& client, const std::string& file, Prog
   return Error{ErrorCode::unavailable, "rename " + part + ": " + error.message(), ""};
 }
 
-/// What is wrong with a dump all of whose lines were read; says each on the error stream.
+/// Prints the errors of a dump after all its lines were read. Returns whether there are any.
 bool complain_about(const DumpRestore::Report& report, bool is_partial, const Streams& streams) {
   bool is_sound = report.refused == 0;
   const auto complain = [&](const std::string& what) {
@@ -77,11 +77,12 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
     show_error(streams.err, {ErrorCode::data_loss, what, ""});
   };
   if (report.damaged > 0) {
-    complain("damaged when the dump was made: " + counted(report.damaged, "tasks"));
+    complain("the dump does not contain " + counted(report.damaged, "tasks") +
+             ", because of damaged records on the server that made it");
   }
   const std::string uncounted =
-      "an end line does not count all kinds of lines, so nobody can tell whether lines are "
-      "missing: the dump is damaged";
+      "the dump is damaged: an end line does not count all kinds of lines, so missing lines cannot "
+      "be detected";
   if (is_partial) {
     if (report.is_uncounted) streams.err << uncounted << '\n';
     return !is_sound;
@@ -89,10 +90,10 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
   if (report.is_uncounted) {
     complain(uncounted);
   } else if (!report.has_end) {
-    complain(report.is_dump ? "the dump has no end line: it was cut off"
-                            : "this is no dump: no line of it is one of a dump");
+    complain(report.is_dump ? "the dump is truncated: it has no end line"
+                            : "the input is not a dump: it has no line of a dump");
   } else if (!report.is_count_right) {
-    complain("the dump is not whole: an end line counts other numbers of lines than there are");
+    complain("the dump is incomplete: the counts of an end line differ from its lines");
   }
   return !is_sound;
 }
@@ -113,7 +114,7 @@ ExitCode restore_from(std::istream& in, const RestoreCommand& command, DumpResto
     return complain_about(report, command.partial, streams) ? ExitCode::failed : ExitCode::done;
   }
   streams.err << "stopped after line " << report.through_line
-              << "; when the command is repeated, what is restored stays as it is\n";
+              << "; you can repeat the command, because it does not change restored tasks\n";
   return fail_with(streams, done.error());
 }
 
@@ -135,10 +136,11 @@ ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& stre
                 << " that the external scheduler keeps\n";
   }
   if (counts->lines.damaged == 0) return ExitCode::done;
-  return fail_with(streams, {ErrorCode::data_loss,
-                             std::to_string(counts->lines.damaged) +
-                                 " more are damaged on the server and are not in the dump",
-                             ""});
+  return fail_with(streams,
+                   {ErrorCode::data_loss,
+                    "the dump does not contain " + counted(counts->lines.damaged, "tasks") +
+                        ", because of damaged records on the server",
+                    ""});
 }
 
 ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& client,
@@ -171,8 +173,8 @@ ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& 
   if (!may_be_cut_off) return fail_with(streams, may_be_cut_off.error());
   return fail_with(streams,
                    {ErrorCode::data_loss,
-                    command.file + " has no end line: it was cut off. Nothing is restored; "
-                                   "--partial restores what is there",
+                    command.file + " is truncated: it has no end line. Nothing was restored; "
+                                   "--partial restores the lines that are there",
                     ""});
 }
 

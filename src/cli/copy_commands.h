@@ -1,5 +1,5 @@
-// `detent dump` and `detent restore`: all queues and tasks of a server to a file, and back
-// (client/dump_copy.h). Both tell on the error stream how far they are.
+// `detent dump` and `detent restore` copy all queues, tasks and schedules of a server to a file,
+// and back (client/dump_copy.h). Both print their progress on the error stream.
 #pragma once
 
 #include "cli/arguments.h"
@@ -8,12 +8,14 @@
 
 namespace detent::cli {
 
-/// Writes to a file of another name first, so that a dump that fails leaves an earlier one whole.
-/// Fails, though all else is there, when the server has damaged tasks.
+/// Writes a dump to FILE.part and renames it at the end, so a failed dump does not change an
+/// earlier dump. If the server has damaged tasks, the dump has all other data, but the command
+/// fails.
 ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& streams);
 
-/// Fails when a line is refused (the others are restored), or the dump is not whole; a file that is
-/// not is refused before anything is sent, standard input when its end is met.
+/// Restores a dump. Fails if the server refuses a line (the other lines are restored) or if the
+/// dump is incomplete. A file without an end line is rejected before the first request. Standard
+/// input can be checked only at its end.
 ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& client,
                  const Streams& streams);
 

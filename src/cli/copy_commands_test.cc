@@ -1,4 +1,4 @@
-// Dump and restore as commands: files, streams, what is said and returned.
+// Tests `detent dump` and `detent restore`: files, streams, output and exit codes.
 #include "cli/copy_commands.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class CopyCommandsTest : public testing::Test {
   std::ostringstream err_;
 };
 
-TEST_F(CopyCommandsTest, ADumpToAFileAndBack) {
+TEST_F(CopyCommandsTest, ADumpIsWrittenToAFileAndRestored) {
   for (const std::uint64_t id : {256U, 512U, 768U}) server_.add(id);
   EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "");
@@ -77,7 +77,7 @@ TEST_F(CopyCommandsTest, ADumpToAFileAndBack) {
   EXPECT_EQ(out_.str(), json::render_restored({.there = 3, .queues = 1}) + "\n");
 }
 
-TEST_F(CopyCommandsTest, SchedulesAreCountedBesideTheTasks) {
+TEST_F(CopyCommandsTest, SchedulesHaveTheirOwnCount) {
   server_.schedules["s"] = {.schedule = {.name = "s",
                                          .rule = IntervalRule{.period = std::chrono::seconds{1}},
                                          .queue = "q"},
@@ -88,7 +88,7 @@ TEST_F(CopyCommandsTest, SchedulesAreCountedBesideTheTasks) {
   EXPECT_TRUE(err_.str().ends_with("restored 0 schedules, there before: 1\n")) << err_.str();
 }
 
-TEST_F(CopyCommandsTest, ADumpThatFailsLeavesTheEarlierOneWhole) {
+TEST_F(CopyCommandsTest, AFailedDumpDoesNotChangeAnEarlierDump) {
   write("d", "earlier");
   for (const std::uint64_t id : {256U, 512U, 768U}) server_.add(id);
   server_.fail_at_call = 2;
@@ -98,7 +98,7 @@ TEST_F(CopyCommandsTest, ADumpThatFailsLeavesTheEarlierOneWhole) {
   EXPECT_FALSE(std::filesystem::exists(file("d.part")));
 }
 
-TEST_F(CopyCommandsTest, AFolderThatIsNotThereIsSaid) {
+TEST_F(CopyCommandsTest, AMissingFolderIsReported) {
   EXPECT_EQ(run(DumpCommand{file("no/d")}), ExitCode::failed);
   EXPECT_TRUE(says("no/d") && says("No such file")) << err_.str();
   EXPECT_EQ(run(RestoreCommand{file("no")}), ExitCode::failed);
@@ -108,16 +108,18 @@ TEST_F(CopyCommandsTest, AFolderThatIsNotThereIsSaid) {
   EXPECT_TRUE(says("rename")) << err_.str();
 }
 
-TEST_F(CopyCommandsTest, DamagedTasksFailADumpThatIsWholeOtherwise) {
+TEST_F(CopyCommandsTest, DamagedTasksFailADumpThatIsOtherwiseComplete) {
   server_.add(256);
   server_.damaged = 300;
   EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::failed);
-  EXPECT_TRUE(says("1 more are damaged")) << err_.str();
+  EXPECT_TRUE(says("the dump does not contain 1 task, because of damaged records on the server\n"))
+      << err_.str();
   EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::failed);
-  EXPECT_TRUE(says("restored 0 tasks, there before: 1") && says("made: 1 task\n"));
+  EXPECT_TRUE(says("restored 0 tasks, there before: 1") &&
+              says("because of damaged records on the server that made it"));
 }
 
-TEST_F(CopyCommandsTest, ADumpOfAnEarlierVersionIsRestoredWherePartsAreEnough) {
+TEST_F(CopyCommandsTest, AnEndLineWithoutAllCountsNeedsPartial) {
   for (const std::uint64_t id : {256U, 512U}) server_.add(id);
   ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
   std::string old = read(file("d"));
@@ -128,13 +130,13 @@ TEST_F(CopyCommandsTest, ADumpOfAnEarlierVersionIsRestoredWherePartsAreEnough) {
   EXPECT_TRUE(says("the dump is damaged") && says("--partial")) << err_.str();
   EXPECT_TRUE(server_.tasks.empty());
   EXPECT_EQ(run(RestoreCommand{.file = file("old"), .partial = true}), ExitCode::done);
-  EXPECT_TRUE(says("missing: the dump is damaged")) << err_.str();
+  EXPECT_TRUE(says("missing lines cannot be detected")) << err_.str();
   EXPECT_EQ(server_.tasks.size(), 2U);
   in_.str(read(file("old")));
   EXPECT_EQ(run(RestoreCommand{"-"}), ExitCode::failed);
 }
 
-TEST_F(CopyCommandsTest, ADumpThatWasCutOffIsRefusedUnlessThatIsWanted) {
+TEST_F(CopyCommandsTest, ATruncatedDumpNeedsPartial) {
   for (const std::uint64_t id : {256U, 512U}) server_.add(id);
   ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
   const std::string whole = read(file("d"));
@@ -142,7 +144,7 @@ TEST_F(CopyCommandsTest, ADumpThatWasCutOffIsRefusedUnlessThatIsWanted) {
   write("cut", cut);
   server_.tasks.clear();
   EXPECT_EQ(run(RestoreCommand{file("cut")}), ExitCode::failed);
-  EXPECT_TRUE(says("cut off") && says("--partial")) << err_.str();
+  EXPECT_TRUE(says("is truncated") && says("--partial")) << err_.str();
   EXPECT_TRUE(server_.tasks.empty());
   EXPECT_EQ(run(RestoreCommand{.file = file("cut"), .partial = true}), ExitCode::done);
   EXPECT_EQ(server_.tasks.size(), 2U);
@@ -152,13 +154,13 @@ TEST_F(CopyCommandsTest, ADumpThatWasCutOffIsRefusedUnlessThatIsWanted) {
   EXPECT_TRUE(says("no end line")) << err_.str();
 
   std::string other_count = whole;
-  other_count.erase(0, other_count.find('\n') + 1);  // the queue's settings
+  other_count.erase(0, other_count.find('\n') + 1);  // the line with the settings of the queue
   write("other", other_count);
   EXPECT_EQ(run(RestoreCommand{file("other")}), ExitCode::failed);
-  EXPECT_TRUE(says("not whole")) << err_.str();
+  EXPECT_TRUE(says("the dump is incomplete")) << err_.str();
 }
 
-TEST_F(CopyCommandsTest, WhatIsNoDumpIsSaidToBeNoneNotCutOff) {
+TEST_F(CopyCommandsTest, AFileThatIsNotADumpIsNotReportedAsTruncated) {
   const auto expect_said = [this](const std::string& bytes, const std::string& words) {
     write("d", bytes);
     for (const bool is_stream : {false, true}) {
@@ -166,19 +168,20 @@ TEST_F(CopyCommandsTest, WhatIsNoDumpIsSaidToBeNoneNotCutOff) {
       in_.str(bytes);
       EXPECT_EQ(run(RestoreCommand{is_stream ? "-" : file("d")}), ExitCode::failed);
       EXPECT_TRUE(says(words)) << err_.str();
-      EXPECT_FALSE(says("cut off")) << err_.str();
+      EXPECT_FALSE(says("truncated")) << err_.str();
     }
   };
-  expect_said("no JSON\nat all\n", " is no dump: ");
-  expect_said(std::string("\x80\0\xFF\n\xFE", 5), " is no dump: ");
+  expect_said("no JSON\nat all\n", " is not a dump: ");
+  expect_said(std::string("\x80\0\xFF\n\xFE", 5), " is not a dump: ");
   const std::string rest("\0\n\0", 3);
-  expect_said("\x1F\x8B" + rest, " is packed; unpack it: gzip -dc FILE | detent restore -");
+  expect_said("\x1F\x8B" + rest,
+              " is compressed; restore it with: gzip -dc FILE | detent restore -");
   expect_said("\x28\xB5\x2F\xFD" + rest, "zstd -dc FILE | detent restore -");
   expect_said("\xFD\x37zXZ" + rest, "xz -dc FILE | detent restore -");
   expect_said("BZh9" + rest, "bzip2 -dc FILE | detent restore -");
 }
 
-TEST_F(CopyCommandsTest, AWrongLineFailsTheCommandButNotTheOthers) {
+TEST_F(CopyCommandsTest, ARefusedLineFailsTheCommandButTheOthersAreRestored) {
   server_.add(256);
   ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
   write("d", "{\"colour\":1}\n" + read(file("d")));
@@ -187,7 +190,7 @@ TEST_F(CopyCommandsTest, AWrongLineFailsTheCommandButNotTheOthers) {
   EXPECT_TRUE(says("line 1: ") && says("restored 1 task,")) << err_.str();
 }
 
-TEST_F(CopyCommandsTest, ARestoreThatStopsSaysHowFarItCame) {
+TEST_F(CopyCommandsTest, AStoppedRestoreReportsItsLastLine) {
   server_.add(256);
   ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
   server_.fail_at_call = server_.calls + 1;

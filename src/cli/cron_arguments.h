@@ -5,16 +5,16 @@
 
 namespace detent::cli {
 
-/// What the options write to.
+/// The values that the options write to.
 struct CronArguments {
-  CronCall call;  // but for `next`, and its format when --json stands before the command
+  CronCall call;  // without `next`, and without a --json before the command
   CronNextCommand next;
 };
 
 /// `parsed` must outlive `app`.
 void add_cron(CLI::App& app, CronArguments& parsed);
-/// What was asked for, once the line has been read. Requires: `app` read `detent cron …`. `format`
-/// is what --json before the command has chosen.
+/// Returns the chosen command after the line was read. `format` is json if --json stands before the
+/// command. Requires: `app` has read `detent cron …`.
 CronCall chosen_cron(const CLI::App& app, CronArguments& parsed, OutputFormat format);
 
 }  // namespace detent::cli

@@ -19,7 +19,7 @@ namespace {
 
 using json::JsonWriter;
 
-/// "detent: … (column 3)", and the expression with a caret under that column.
+/// Prints "detent: … (column 3)", and the expression with a caret under this column.
 ExitCode refuse(const std::string& expression, const CalendarError& error, const Streams& streams) {
   const bool is_in_expression = error.column > 0;
   show_error(streams.err, {ErrorCode::invalid_argument, error.message,
@@ -32,7 +32,7 @@ ExitCode refuse(const std::string& expression, const CalendarError& error, const
   return ExitCode::usage;
 }
 
-/// "+08:00"; with the seconds of old times in a few zones, "-00:44:30".
+/// "+08:00". Old dates in a few zones also have seconds: "-00:44:30".
 std::string offset_text(std::chrono::seconds offset) {
   const auto two_digits = [](std::int64_t value) {
     return (value < 10 ? ":0" : ":") + std::to_string(value);
@@ -43,7 +43,7 @@ std::string offset_text(std::chrono::seconds offset) {
   return count % 60 == 0 ? text : text + two_digits(count % 60);
 }
 
-/// "Tue 2026-12-01T09:00:00+08:00": what clocks there show.
+/// The local time in `zone`: "Tue 2026-12-01T09:00:00+08:00".
 std::string local_text(const TimeZone& zone, WallTime time) {
   constexpr std::array<std::string_view, 7> kDays = {"Sun ", "Mon ", "Tue ", "Wed ",
                                                      "Thu ", "Fri ", "Sat "};
@@ -56,13 +56,13 @@ std::string local_text(const TimeZone& zone, WallTime time) {
 }
 
 void show_times(std::ostream& out, const Cron& cron, const std::vector<WallTime>& times) {
-  const TimeZone zone = TimeZone::load(cron.zone()).value();  // it has been loaded for the cron
+  const TimeZone zone = TimeZone::load(cron.zone()).value();  // Cron::parse() has loaded this zone
   for (const WallTime time : times) {
     out << local_text(zone, time) << "  " << format_rfc3339(time) << '\n';
   }
 }
 
-/// {"expression":…,"zone":…, open for what the command adds.
+/// Begins an object with {"expression":…,"zone":…. The command adds its fields and ends it.
 JsonWriter begin_json(std::string& out, const Cron& cron) {
   JsonWriter json(out);
   json.begin_object().name("expression").string(cron.expression());
@@ -85,7 +85,8 @@ ExitCode next(const CronNextCommand& command, const Cron& cron, OutputFormat for
     show_times(streams.out, cron, times);
   }
   if (!times.empty()) return ExitCode::done;
-  show_error(streams.err, {ErrorCode::not_found, "none after " + format_rfc3339(after), ""});
+  show_error(streams.err, {ErrorCode::not_found,
+                           "the expression has no date after " + format_rfc3339(after), ""});
   return ExitCode::not_found;
 }
 

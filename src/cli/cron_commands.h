@@ -1,4 +1,4 @@
-// `detent cron next` and `detent cron explain`: what a cron expression means. No server is asked.
+// `detent cron next` and `detent cron explain`, which need no server.
 #pragma once
 
 #include "cli/arguments.h"
@@ -7,8 +7,9 @@
 
 namespace detent::cli {
 
-/// Tells the times after `--after`, or else after `now`. A wrong expression is wrong usage, told
-/// with a caret under the column; not_found when no time is left.
+/// Explains an expression, or prints its dates after `--after` (default: `now`). Returns `usage`
+/// for a wrong expression or zone, with a caret under the wrong column. Returns `not_found` if
+/// there are no more dates.
 ExitCode run_cron(const CronCall& call, WallTime now, const Streams& streams);
 
 }  // namespace detent::cli

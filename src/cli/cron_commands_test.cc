@@ -17,7 +17,7 @@ struct Ended {
   std::string err;
 };
 
-/// Runs a command line, at a moment of 2026.
+/// Runs a command line at a fixed time in 2026.
 Ended run_cron_line(std::vector<const char*> words) {
   words.insert(words.begin(), "detent");
   const Invocation invocation = parse_arguments(static_cast<int>(words.size()), words.data());
@@ -32,7 +32,7 @@ Ended run_cron_line(std::vector<const char*> words) {
   return {exit_code, out.str(), err.str()};
 }
 
-TEST(CronCommands, NextTellsLocalTimesAndTheirInstants) {
+TEST(CronCommands, NextPrintsLocalTimesAndTheirInstants) {
   const Ended ended =
       run_cron_line({"cron", "next", "0 9 LW * *", "--zone", "Asia/Shanghai", "--count", "2"});
   EXPECT_EQ(ended.exit_code, ExitCode::done) << ended.err;
@@ -42,7 +42,7 @@ TEST(CronCommands, NextTellsLocalTimesAndTheirInstants) {
   EXPECT_EQ(ended.err, "");
 }
 
-TEST(CronCommands, NextTellsFiveTimesInUtcIfNotAskedOtherwise) {
+TEST(CronCommands, NextPrintsFiveTimesInUtcByDefault) {
   const Ended ended = run_cron_line({"cron", "next", "@every 1500ms"});
   EXPECT_EQ(ended.out,
             "Sun 2026-11-22T03:33:39+00:00  2026-11-22T03:33:39.000Z\n"
@@ -75,7 +75,7 @@ TEST(CronCommands, NoTimeLeftIsNotFound) {
   const Ended ended = run_cron_line({"cron", "next", "@yearly", "--after", "9999-06-01T00:00:00Z"});
   EXPECT_EQ(ended.exit_code, ExitCode::not_found);
   EXPECT_EQ(ended.out, "");
-  EXPECT_EQ(ended.err, "detent: none after 9999-06-01T00:00:00.000Z\n");
+  EXPECT_EQ(ended.err, "detent: the expression has no date after 9999-06-01T00:00:00.000Z\n");
   EXPECT_EQ(
       run_cron_line({"--json", "cron", "next", "@yearly", "--after", "9999-06-01T00:00:00Z"}).out,
       "{\"expression\":\"@yearly\",\"zone\":\"UTC\",\"next\":[]}\n");
@@ -89,7 +89,7 @@ TEST(CronCommands, ExplainSaysItInWords) {
             "{\"expression\":\"@daily\",\"zone\":\"UTC\",\"text\":\"At 00:00 (UTC)\"}\n");
 }
 
-TEST(CronCommands, AWrongExpressionIsToldWithACaretUnderTheColumn) {
+TEST(CronCommands, ACaretPointsToTheColumnOfAnError) {
   for (const char* command : {"next", "explain"}) {
     const Ended ended = run_cron_line({"cron", command, "0 25 * * *"});
     EXPECT_EQ(ended.exit_code, ExitCode::usage);
@@ -102,7 +102,7 @@ TEST(CronCommands, AWrongExpressionIsToldWithACaretUnderTheColumn) {
   }
 }
 
-TEST(CronCommands, TheCaretIsRightAfterWhatATerminalCannotShow) {
+TEST(CronCommands, TheCaretIsRightAfterUnprintableCharacters) {
   const Ended ended = run_cron_line({"cron", "explain", "0\t0 \xC3\xA9 * *"});
   EXPECT_NE(ended.err.find("(column 5)\n"
                            "  0\\x090 \\xc3\\xa9 * *\n"
@@ -119,7 +119,7 @@ TEST(CronCommands, AWrongZoneIsWrongUsage) {
             "database, as Europe/Berlin (--zone)\n");
 }
 
-TEST(CronCommands, WhatIsMissingOrTooMuchIsWrongUsage) {
+TEST(CronCommands, MissingOrExtraArgumentsAreWrongUsage) {
   for (const std::vector<const char*>& words :
        std::vector<std::vector<const char*>>{{"cron"},
                                              {"cron", "next"},

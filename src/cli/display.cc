@@ -27,7 +27,8 @@ struct Unit {
 constexpr std::array<Unit, 5> kUnits{
     {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
 
-/// As much of `room` as `count` is of `most`, rounded up: what is not nothing is seen.
+/// A bar with the share of `room` that `count` is of `most`. Rounded up, so that a small count is
+/// visible, too.
 std::string bar(std::uint64_t count, std::uint64_t most, std::size_t room) {
   const double part = static_cast<double>(count) / static_cast<double>(most);
   const auto length = static_cast<std::size_t>(std::ceil(part * static_cast<double>(room)));
@@ -41,7 +42,7 @@ std::string webhook_of(const QueueSettings& settings) {
   }
   const std::size_t keys = settings.webhook->keys.size();
   const std::string signed_by =
-      keys == 0 ? "the server's key" : std::to_string(keys) + " of its own";
+      keys == 0 ? "the server's key" : counted(keys, "keys") + " of the queue";
   return printable(settings.webhook->url) + ", signed by " + signed_by;
 }
 
@@ -50,7 +51,7 @@ void show_server_figures(std::ostream& out, const ApiClient::Stats& stats) {
   out << counted(stats.loaded, "tasks") << " in memory, "
       << counted(stats.waiting_workers, "workers") << " waiting";
   if (stats.away) out << ", " << counted(*stats.away, "far tasks") << " in the external scheduler";
-  if (stats.is_away_lost) out << ", which has lost others";
+  if (stats.is_away_lost) out << ", which has lost changes";
   out << "\n\n";
   show_table(out, {{"SCHEDULED", "FIRED", "LEASED", "COMPLETED", "FAILED", "CANCELLED", "DEAD"},
                    {std::to_string(counters.scheduled), std::to_string(counters.fired),
@@ -58,7 +59,7 @@ void show_server_figures(std::ostream& out, const ApiClient::Stats& stats) {
                     std::to_string(counters.failed), std::to_string(counters.cancelled),
                     std::to_string(counters.dead)}});
   if (counters.leases_expired + counters.conflicts + counters.quarantined > 0) {
-    out << counters.leases_expired << " leases ran out, " << counters.conflicts << " conflicts, "
+    out << counters.leases_expired << " leases expired, " << counters.conflicts << " conflicts, "
         << counters.quarantined << " damaged records set aside\n";
   }
 }
@@ -244,7 +245,7 @@ void show_queue(std::ostream& out, const QueueView& view) {
               {"key retention", show_duration(settings.key_retention)},
               {"max tasks", limit(settings.max_tasks)},
               {"max bytes", limit(settings.max_bytes)},
-              {"rate", settings.rate ? std::to_string(*settings.rate) + " a second" : "none"},
+              {"rate", settings.rate ? std::to_string(*settings.rate) + " per second" : "none"},
               {"concurrency", limit(settings.concurrency)},
               {"webhook", webhook_of(settings)},
               {"partitions", std::to_string(settings.partitions)}});
@@ -271,7 +272,7 @@ void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t colu
       << "; due later: " << counted(forecast.later, "tasks") << '\n';
   if (forecast.coarse > 0) {
     out << forecast.coarse
-        << " of those above are known by the day only, and spread evenly over it\n";
+        << " of these tasks are counted per day only, and are spread evenly over their day\n";
   }
 }
 
@@ -280,10 +281,11 @@ void show_error(std::ostream& err, const Error& error) {
   if (!error.field.empty()) err << " (" << printable(error.field) << ')';
   err << '\n';
   if (error.code != ErrorCode::unavailable || !error.message.starts_with("connect to ")) return;
-  // OpenSSL's words, to which tls_server_test.cc holds the client.
+  // This text is from OpenSSL. tls_server_test.cc checks that the client passes it on.
   if (error.message.find("certificate verify failed") != std::string::npos) {
-    err << "--ca FILE or DETENT_CA names who signed the server's certificate, which must be of the "
-           "host in the address.\n";
+    err << "Name the PEM file of the authority that signed the server's certificate with --ca FILE "
+           "or "
+           "DETENT_CA. The certificate must be valid for the host in the address.\n";
   } else {
     err << "Is a server running there? `detent serve` starts one; --server URL or DETENT_URL names "
            "another.\n";

@@ -28,7 +28,7 @@ TEST(Display, AnAcceptedTaskIsOneLineThatBeginsWithItsId) {
   EXPECT_EQ(out.str(), "256  scheduled  2026-01-02T03:04:05.678Z\n");
 }
 
-TEST(Display, ATaskIsALineForEachThingKnown) {
+TEST(Display, ATaskHasOneLinePerKnownField) {
   TaskSnapshot view;
   view.state = TaskState::dead;
   view.task.id = TaskId{256};
@@ -60,7 +60,7 @@ TEST(Display, ATaskIsALineForEachThingKnown) {
             "payload             [1]\n");
 }
 
-TEST(Display, LeasedTasksAreATableAndNothingIsNothing) {
+TEST(Display, LeasedTasksAreATableAndNoTasksPrintNothing) {
   ApiClient::LeasedTask task;
   task.id = TaskId{256};
   task.lease = "3-17";
@@ -114,7 +114,7 @@ TEST(Display, StatsAreTables) {
             "b      0          0      0       0     -\n");
 }
 
-TEST(Display, ATokenForSomeQueuesIsShownNoCountersOfTheServer) {
+TEST(Display, ATokenForSomeQueuesSeesNoCountersOfTheServer) {
   std::ostringstream out;
   show_stats(out,
              {.version = "0.1.0",
@@ -122,14 +122,15 @@ TEST(Display, ATokenForSomeQueuesIsShownNoCountersOfTheServer) {
               .scope = json::StatsScope::some_queues,
               .queues = {{"mail", 5, 2, 0, 0, std::nullopt}}},
              0);
-  EXPECT_EQ(out.str(),
-            "detent 0.1.0, up 1s\n"
-            "the token is for some queues: figures of the whole server are not shown\n\n"
-            "QUEUE  SCHEDULED  READY  LEASED  DEAD  OLDEST READY\n"
-            "mail   5          2      0       0     -\n");
+  EXPECT_EQ(
+      out.str(),
+      "detent 0.1.0, up 1s\n"
+      "figures of the whole server are not shown, because the token is for some queues only\n\n"
+      "QUEUE  SCHEDULED  READY  LEASED  DEAD  OLDEST READY\n"
+      "mail   5          2      0       0     -\n");
 }
 
-TEST(Display, AForecastHasARowABin) {
+TEST(Display, AForecastHasOneRowPerBin) {
   const Forecast forecast{.from = WallTime{milliseconds{1'767'323'040'000}},
                           .bin = milliseconds{3'600'000},
                           .counts = {3, 0, 1'000'000},
@@ -155,7 +156,7 @@ TEST(Display, AForecastOnATerminalHasBarsThatFillIt) {
             "1970-01-01T00:01Z  50     #####\n"
             "1970-01-01T00:02Z  100    ##########\n"
             "\noverdue: 0 tasks; due later: 0 tasks\n"
-            "2 of those above are known by the day only, and spread evenly over it\n");
+            "2 of these tasks are counted per day only, and are spread evenly over their day\n");
   for (const std::size_t columns : {1U, 25U, 26U, 27U, 40U, 200U}) {
     for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
       forecast.counts = {most, 0};

@@ -14,63 +14,65 @@ namespace {
 using std::chrono::milliseconds;
 
 void add_lease(CLI::App& app, ClientCall& call, LeaseCommand& lease) {
-  CLI::App* command = add_client_command(app, call, "lease", "take tasks that are due");
-  command->add_option("QUEUE", lease.request.queue, "name of the queue")->required();
-  command->add_option("--max", lease.request.max, "most tasks to take")
+  CLI::App* command = add_client_command(app, call, "lease", "Lease due tasks");
+  command->add_option("QUEUE", lease.request.queue, "Name of the queue")->required();
+  command->add_option("--max", lease.request.max, "Largest number of tasks to lease")
       ->check(CLI::Range(std::size_t{1}, kMaxLeaseTasks))
       ->type_name("N")
       ->capture_default_str();
   add_duration(*command, "--wait", lease.wait)
-      ->description("how long to wait when none is ready, at most 60s")
+      ->description("How long to wait if no task is ready, at most 60s")
       ->check(
           [](const std::string& text) {
             return parse_duration(text).value_or(milliseconds::max()) <= kMaxLeaseWait
                        ? ""
-                       : "at most 60s";
+                       : "must be at most 60s";
           },
           "")
       ->default_str("0s");
   add_duration(*command, "--visibility-timeout", lease.request.visibility_timeout)
-      ->description("how long the lease lasts, if not as long as the task or the server says");
-  command->add_option("--worker", lease.request.worker, "who takes them, for people to see")
+      ->description(
+          "How long the leases last; default: the setting of the task, else of the queue");
+  command->add_option("--worker", lease.request.worker, "Name of the worker, shown to people")
       ->type_name("NAME");
   asks(*command, call, lease);
   command->footer("Example:\n  detent lease mail --max 10 --wait 20s");
 }
 
-/// A command about leases that `detent lease` has printed.
+/// Adds a command that takes leases as `detent lease` printed them.
 CLI::App* add_of_leases(CLI::App& app, ClientCall& call, const char* name, const char* what,
                         std::vector<std::string>& leases) {
   CLI::App* command = add_client_command(app, call, name, what);
-  command->add_option("LEASE", leases, "leases as `detent lease` printed them")->required();
+  command->add_option("LEASE", leases, "Leases as printed by `detent lease`")->required();
   return command;
 }
 
 void add_by_lease(CLI::App& app, ClientCall& call, LeaseArguments& parsed) {
   CLI::App* complete =
-      add_of_leases(app, call, "complete", "tasks are done", parsed.complete.leases);
+      add_of_leases(app, call, "complete", "Report tasks as done", parsed.complete.leases);
   asks(*complete, call, parsed.complete);
   complete->footer("Example:\n  detent complete 3-17 3-18");
 
-  CLI::App* fail =
-      add_of_leases(app, call, "fail", "attempts failed; try again later", parsed.fail.leases);
+  CLI::App* fail = add_of_leases(
+      app, call, "fail", "Report failed attempts; the tasks come back later", parsed.fail.leases);
   add_duration(*fail, "--delay", parsed.fail.delay)
-      ->description("due again so long from now, if not by the task's backoff");
-  fail->add_option("--error", parsed.fail.error, "why, for people to see")->type_name("TEXT");
+      ->description("Make the tasks due again after this time; default: the backoff of each task");
+  fail->add_option("--error", parsed.fail.error, "Reason of the failure, shown to people")
+      ->type_name("TEXT");
   asks(*fail, call, parsed.fail);
   fail->footer("Example:\n  detent fail 3-17 --error 'no route to host' --delay 5m");
 
-  CLI::App* extend = add_of_leases(app, call, "extend", "keep leases longer", parsed.extend.leases);
+  CLI::App* extend = add_of_leases(app, call, "extend", "Keep leases longer", parsed.extend.leases);
   add_duration(*extend, "--by", parsed.extend.by)
-      ->description("they run out so long from now, or when they did if that is later")
+      ->description("Let the leases expire after this time from now, but not earlier than before")
       ->required();
   asks(*extend, call, parsed.extend);
   extend->footer("Example:\n  detent extend 3-17 --by 5m");
 
-  CLI::App* release = add_of_leases(app, call, "release", "give tasks back; no attempt is spent",
-                                    parsed.release.leases);
+  CLI::App* release = add_of_leases(
+      app, call, "release", "Give tasks back without spending an attempt", parsed.release.leases);
   add_duration(*release, "--delay", parsed.release.release.delay)
-      ->description("due again so long from now, if not at once");
+      ->description("Make the tasks due again after this time; default: immediately");
   add_priority(*release, parsed.release.release.priority);
   asks(*release, call, parsed.release);
   release->footer("Example:\n  detent release 3-17 --delay 1m");

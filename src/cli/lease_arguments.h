@@ -1,12 +1,13 @@
-// The command lines of workers, read by CLI11: lease, complete, fail, extend and release. What they
-// do stands in commands.cc.
+// Describes the commands of workers to CLI11: lease, complete, fail, extend and release.
+// commands.cc runs them.
 #pragma once
 
 #include "cli/argument_options.h"
 
 namespace detent::cli {
 
-/// What the options write to. One command is chosen; the others keep their defaults.
+/// The values that the options write to. The user chooses one command; the others keep their
+/// defaults.
 struct LeaseArguments {
   LeaseCommand lease;
   CompleteCommand complete;
@@ -15,7 +16,8 @@ struct LeaseArguments {
   ReleaseCommand release;
 };
 
-/// The one that is chosen becomes call.command. All must outlive `app`.
+/// Adds the commands to `app`. The chosen command is copied to call.command. All must outlive
+/// `app`.
 void add_lease_commands(CLI::App& app, ClientCall& call, LeaseArguments& parsed);
 
 }  // namespace detent::cli

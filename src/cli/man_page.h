@@ -1,5 +1,5 @@
-// The manual page, detent(1), from the table of commands. docs/reference/detent.1 is what this
-// renders, by `detent man >docs/reference/detent.1`, and a test holds it to that.
+// Renders the manual page, detent(1), from the table of commands. docs/reference/detent.1 is a
+// copy, made with `detent man >docs/reference/detent.1`. A test compares them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace detent::cli {
 
-/// In the man macros of roff.
+/// Returns the page in roff with the macros of man(7).
 std::string render_man_page(const CommandEntry& program);
 
 }  // namespace detent::cli

@@ -1,5 +1,5 @@
-// A small table of commands as a manual page; the whole page is held to the program by
-// tests/package/man_page_test.py.
+// Tests the manual page of a small table of commands. tests/package/man_page_test.py compares the
+// real page with the program.
 #include "cli/man_page.h"
 
 #include <gtest/gtest.h>
@@ -33,14 +33,14 @@ bool has(const std::string& page, const std::string& text) {
   return page.find(text) != std::string::npos;
 }
 
-TEST(ManPage, TellsOfEachCommandItsArgumentsAndNotes) {
+TEST(ManPage, ListsTheArgumentsAndNotesOfEachCommand) {
   const std::string page = render_man_page(small_program());
   EXPECT_TRUE(has(page, ".BI \"list\" \" QUEUE [KEY...]\"\nShow tasks.\nIt is quick.\n")) << page;
   EXPECT_TRUE(has(page, ".BI \"cron next\"\nWhen it runs.\n")) << page;
   EXPECT_FALSE(has(page, ".BI \"cron\"")) << "a command that can't be typed alone";
 }
 
-TEST(ManPage, TellsOptionsOnceWithRangeDefaultAndVariable) {
+TEST(ManPage, ListsEachOptionOnceWithRangeDefaultAndVariable) {
   const std::string page = render_man_page(small_program());
   EXPECT_TRUE(has(page, ".SS Commands to a server\n.TP\n.BI \"\\-\\-server \" \"URL\"\n")) << page;
   EXPECT_TRUE(has(page,
@@ -51,7 +51,7 @@ TEST(ManPage, TellsOptionsOnceWithRangeDefaultAndVariable) {
   EXPECT_TRUE(has(page, ".B X_URL\n\\-\\-server, list \\-\\-server\n")) << page;
 }
 
-TEST(ManPage, LeavesNothingForRoffToMisread) {
+TEST(ManPage, EscapesTextThatRoffWouldInterpret) {
   const std::string page = render_man_page(small_program());
   EXPECT_TRUE(has(page, "detent list \\(aqa\\eb\\(aq \\-\\-limit 5\n")) << page;
   const CommandEntry dotted{.name = "detent", .commands = {{.name = "a", .what = ".so /etc"}}};

@@ -1,4 +1,4 @@
-// The command lines of `detent top` and `detent bench`, read by CLI11.
+// Describes `detent top` and `detent bench` to CLI11.
 #pragma once
 
 #include "cli/argument_options.h"

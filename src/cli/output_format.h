@@ -1,5 +1,5 @@
-// For whom answers are printed: as tables and sentences, or as JSON, a line an answer.
-// docs/reference/cli.md tells which commands print what.
+// The format of answers: tables and sentences for people, or one line of JSON per answer.
+// docs/reference/cli.md describes the output of each command.
 #pragma once
 
 #include <cstdint>

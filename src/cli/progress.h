@@ -1,4 +1,5 @@
-// How far long work has come: one line that changes on a terminal, a line now and then in a pipe.
+// Shows the progress of long work: one changing line on a terminal, a line from time to time in a
+// pipe.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +11,34 @@
 
 namespace detent::cli {
 
+/// Thread-compatible.
 class Progress {
  public:
-  /// Where it is a terminal: a line for each step of work. Else: one for each so many things done.
+  /// line_that_changes: each call of at() rewrites the line. lines: one line per kThingsPerLine.
   enum class Shown : std::uint8_t { line_that_changes, lines };
   static constexpr std::uint64_t kThingsPerLine = 100'000;
   static Shown shown_on(const Terminal& terminal) {
     return terminal.is_error_terminal ? Shown::line_that_changes : Shown::lines;
   }
 
-  /// Says "`what` 1000" on `err`, which must outlive it.
+  /// Prints lines such as "dumped tasks: 1000" on `err`; `what` is the part before the number.
+  /// `err` must outlive this object.
   Progress(std::ostream& err, Shown shown, std::string what)
       : err_(err), shown_(shown), what_(std::move(what)) {}
   ~Progress() { end(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// So many things have been done by now.
+  /// Reports the number of things done so far.
   void at(std::uint64_t count);
-  /// Leaves the line free for what is said next. Idempotent.
+  /// Clears the changing line, so that other output can follow. Idempotent.
   void end();
 
  private:
   std::ostream& err_;
   const Shown shown_;
   const std::string what_;
-  std::uint64_t told_ = 0;  // multiples of kThingsPerLine
+  std::uint64_t told_ = 0;  // the last printed count, divided by kThingsPerLine
   bool is_on_line_ = false;
 };
 

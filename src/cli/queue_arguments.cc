@@ -17,10 +17,10 @@ namespace {
 using json::QueuePatch;
 using std::chrono::milliseconds;
 
-/// Any text: the server says what is wrong with it.
+/// Accepts any text. The server checks it.
 Result<std::string> parse_text(const std::string& text) { return text; }
 
-/// What `parse` reads, or the word "default", which is nothing.
+/// The value that `parse` reads, or nothing for the word "default".
 template <class T, Result<T> (*parse)(const std::string&)>
 Result<std::optional<T>> or_default(const std::string& text) {
   if (text == "default") return std::optional<T>();
@@ -28,7 +28,8 @@ Result<std::optional<T>> or_default(const std::string& text) {
   return std::optional<T>(std::move(value));
 }
 
-/// What holds nothing as such, or has `otherwise` for it.
+/// Converts a read value to the type of the setting. If this type is an optional, "default" stays
+/// empty. Else "default" becomes `otherwise`.
 template <class Value, class T>
 Value setting_of(std::optional<T> read, const T& otherwise) {
   if constexpr (std::is_same_v<Value, T>) {
@@ -38,7 +39,8 @@ Value setting_of(std::optional<T> read, const T& otherwise) {
   }
 }
 
-/// A setting that may go back to its default. Into `value`, or into what holds a default itself.
+/// Adds an option for a setting that the word "default" resets. `otherwise` is the default if the
+/// type of the setting has no empty value.
 template <class T, Result<T> (*parse)(const std::string&), class Value>
 void add_setting(CLI::App& command, const char* name, const char* type, const char* what,
                  QueuePatch::NewValue<Value>& value, const T& otherwise = {}) {
@@ -51,36 +53,39 @@ void add_setting(CLI::App& command, const char* name, const char* type, const ch
 }
 
 void add_limits(CLI::App& command, QueuePatch& patch) {
-  add_setting<std::uint64_t, parse_count>(command, "--max-tasks", "N",
-                                          "most tasks it holds; more are refused", patch.max_tasks);
-  add_setting<std::uint64_t, parse_count>(command, "--max-bytes", "N",
-                                          "most bytes of payload it holds", patch.max_bytes);
-  add_setting<std::uint32_t, parse_small_count>(command, "--rate", "N",
-                                                "most tasks handed out in a second", patch.rate);
-  add_setting<std::uint32_t, parse_small_count>(command, "--concurrency", "N",
-                                                "most tasks leased at a time", patch.concurrency);
+  add_setting<std::uint64_t, parse_count>(
+      command, "--max-tasks", "N", "Largest number of tasks in the queue; more tasks are refused",
+      patch.max_tasks);
+  add_setting<std::uint64_t, parse_count>(
+      command, "--max-bytes", "N", "Largest number of payload bytes in the queue", patch.max_bytes);
   add_setting<std::uint32_t, parse_small_count>(
-      command, "--partitions", "N", "parts of a new queue, each on a shard of a cluster",
-      patch.partitions, std::uint32_t{1});
+      command, "--rate", "N", "Largest number of tasks handed out per second", patch.rate);
+  add_setting<std::uint32_t, parse_small_count>(
+      command, "--concurrency", "N", "Largest number of leased tasks", patch.concurrency);
+  add_setting<std::uint32_t, parse_small_count>(
+      command, "--partitions", "N",
+      "Number of parts of a new queue, each on its own shard of a cluster", patch.partitions,
+      std::uint32_t{1});
 }
 
 void add_times(CLI::App& command, QueuePatch& patch) {
-  add_setting<Backoff, parse_backoff>(command, "--backoff", "FIRST..MOST",
-                                      "rest after a failed attempt, at first and at most: 5s..1h",
-                                      patch.backoff);
+  add_setting<Backoff, parse_backoff>(
+      command, "--backoff", "FIRST..MOST",
+      "First and longest wait after a failed attempt, such as 5s..1h", patch.backoff);
   add_setting<milliseconds, parse_any_duration>(command, "--visibility-timeout", "DURATION",
-                                                "how long a lease lasts", patch.visibility_timeout);
+                                                "How long a lease lasts", patch.visibility_timeout);
   const QueueSettings otherwise;
   add_setting<milliseconds, parse_any_duration>(command, "--retention", "DURATION",
-                                                "how long a task is kept after its end",
+                                                "How long the server keeps a task after its end",
                                                 patch.retention, otherwise.retention);
   add_setting<milliseconds, parse_any_duration>(
       command, "--key-retention", "DURATION",
-      "how long the key of a task that has ended stands for it", patch.key_retention,
+      "How long the server keeps the key of a task after its end", patch.key_retention,
       otherwise.key_retention);
 }
 
-/// What of the options is the queue's new webhook: nothing, or none, or one with its keys.
+/// The new webhook of the queue, from --webhook and --webhook-key: no change, no webhook, or a URL
+/// with its keys.
 QueuePatch::NewValue<std::optional<QueueWebhook>> webhook_of(const QueueArguments& parsed) {
   if (!parsed.webhook) return std::nullopt;
   if (!*parsed.webhook) return std::make_optional(std::optional<QueueWebhook>());
@@ -89,53 +94,57 @@ QueuePatch::NewValue<std::optional<QueueWebhook>> webhook_of(const QueueArgument
 }
 
 void add_set(CLI::App& queue, ClientCall& call, QueueArguments& parsed) {
-  CLI::App* command = add_client_command(queue, call, "set", "change settings of a queue");
-  command->add_option("QUEUE", parsed.set.queue, "name of the queue; made when it is not there")
+  CLI::App* command = add_client_command(queue, call, "set", "Change settings of a queue");
+  command->add_option("QUEUE", parsed.set.queue, "Name of the queue; created if it does not exist")
       ->required();
   QueuePatch& patch = parsed.set.patch;
   add_parsed<bool>(*command, "--paused", parse_yes_or_no, [&patch](bool is) { patch.paused = is; })
       ->type_name("yes|no")
-      ->description("hand out nothing of it");
-  add_setting<std::uint32_t, parse_small_count>(
-      *command, "--max-attempts", "N", "attempts before a task is dead", patch.max_attempts);
+      ->description("Stop (yes) or start (no) handing out its tasks");
+  add_setting<std::uint32_t, parse_small_count>(*command, "--max-attempts", "N",
+                                                "Number of attempts before a task is dead",
+                                                patch.max_attempts);
   add_times(*command, patch);
   add_limits(*command, patch);
-  add_setting<std::string, parse_webhook>(*command, "--webhook", "URL",
-                                          "deliver its tasks there; no worker leases them",
-                                          parsed.webhook);
+  add_setting<std::string, parse_webhook>(
+      *command, "--webhook", "URL", "Deliver the tasks to this URL; workers cannot lease them",
+      parsed.webhook);
   command
       ->add_option("--webhook-key", parsed.webhook_keys,
-                   "sign them with this whsec_… key, not with the server's; may be given again")
+                   "Sign the requests with this whsec_… key instead of the key of the server; can "
+                   "be repeated")
       ->type_name("KEY")
       ->allow_extra_args(false)
       ->needs("--webhook");
   add_setting<std::string, parse_text>(*command, "--sink", "NAME",
-                                       "hand its tasks on to this broker of --sinks", patch.sink);
+                                       "Send the tasks to this broker of the server's --sinks file",
+                                       patch.sink);
   command->callback([&call, &parsed] {
     parsed.set.patch.webhook = webhook_of(parsed);
-    if (parsed.set.patch == QueuePatch{}) throw CLI::RequiredError("A setting");
+    if (parsed.set.patch == QueuePatch{}) throw CLI::RequiredError("at least one setting");
     call.command = parsed.set;
   });
   command->footer(
-      "The word default takes any of them but --paused back to its default.\n"
+      "The value default resets a setting to its default, except --paused.\n"
       "Examples:\n"
       "  detent queue set mail --rate 50 --retention 1d\n"
       "  detent queue set mail --rate default");
 }
 
 void add_queue(CLI::App& app, ClientCall& call, QueueArguments& parsed) {
-  CLI::App* queue = app.add_subcommand("queue", "settings of a queue");
+  CLI::App* queue =
+      app.add_subcommand("queue", "Show or change the settings of a queue, or remove it");
   queue->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, std::string& to) {
     CLI::App* command = add_client_command(*queue, call, name, what);
-    command->add_option("QUEUE", to, "name of the queue")->required();
+    command->add_option("QUEUE", to, "Name of the queue")->required();
     return command;
   };
-  CLI::App* get = add("get", "show a queue with the settings in force", parsed.queues.queue);
+  CLI::App* get = add("get", "Show a queue and its settings", parsed.queues.queue);
   asks(*get, call, parsed.queues);
   get->footer("Example:\n  detent queue get mail");
   add_set(*queue, call, parsed);
-  CLI::App* remove = add("remove", "forget an empty queue and its settings", parsed.remove.queue);
+  CLI::App* remove = add("remove", "Remove an empty queue and its settings", parsed.remove.queue);
   asks(*remove, call, parsed.remove);
   remove->footer("Example:\n  detent queue remove mail");
 }
@@ -145,24 +154,24 @@ void add_queue(CLI::App& app, ClientCall& call, QueueArguments& parsed) {
 void add_queue_commands(CLI::App& app, ClientCall& call, QueueArguments& parsed) {
   const auto add = [&](const char* name, const char* what, auto& asked) {
     CLI::App* command = add_client_command(app, call, name, what);
-    command->add_option("QUEUE", asked.queue, "name of the queue")->required();
+    command->add_option("QUEUE", asked.queue, "Name of the queue")->required();
     asks(*command, call, asked);
     return command;
   };
   CLI::App* queues =
-      add_client_command(app, call, "queues", "show all queues, or one with its settings");
-  queues->add_option("QUEUE", parsed.queues.queue, "name of the queue; left out: all");
+      add_client_command(app, call, "queues", "Show all queues, or one with its settings");
+  queues->add_option("QUEUE", parsed.queues.queue, "Name of the queue; default: all queues");
   asks(*queues, call, parsed.queues);
   queues->footer("Examples:\n  detent queues\n  detent queues mail");
   add_queue(app, call, parsed);
-  add("pause", "hand out nothing of a queue", parsed.pause)
+  add("pause", "Stop handing out the tasks of a queue", parsed.pause)
       ->footer("Example:\n  detent pause mail");
-  add("resume", "hand out what is ready again", parsed.resume)
+  add("resume", "Hand out the tasks of a paused queue again", parsed.resume)
       ->footer("Example:\n  detent resume mail");
-  CLI::App* purge = add("purge", "remove all tasks of a queue not leased", parsed.purge);
-  purge->add_flag("--yes", parsed.purge.yes, "do not ask whether that is meant");
+  CLI::App* purge = add("purge", "Remove all tasks of a queue, except leased tasks", parsed.purge);
+  purge->add_flag("--yes", parsed.purge.yes, "Do not ask for confirmation");
   purge->footer("Example:\n  detent purge mail --yes");
-  add("redrive", "make all dead tasks of a queue due now", parsed.redrive)
+  add("redrive", "Make all dead tasks of a queue due now", parsed.redrive)
       ->footer("Example:\n  detent redrive mail");
 }
 

@@ -1,5 +1,5 @@
-// The command lines about queues, read by CLI11: queues, pause, resume, purge and redrive, and
-// `queue get|set|remove`. What they do stands in commands.cc.
+// Describes the commands for queues to CLI11: queues, pause, resume, purge, redrive, and
+// `queue get|set|remove`. commands.cc runs them.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace detent::cli {
 
-/// What the options write to. One command is chosen; the others keep their defaults.
+/// The values that the options write to. The user chooses one command; the others keep their
+/// defaults.
 struct QueueArguments {
   QueuesCommand queues;
   PauseCommand pause;
@@ -19,12 +20,13 @@ struct QueueArguments {
   RedriveCommand redrive;
   SetQueueCommand set;
   RemoveQueueCommand remove;
-  // Of `set`, which become its webhook together:
+  // Options of `set` that together become the webhook of the queue.
   std::optional<std::optional<std::string>> webhook;
   std::vector<std::string> webhook_keys;
 };
 
-/// The one that is chosen becomes call.command. All must outlive `app`.
+/// Adds the commands to `app`. The chosen command is copied to call.command. All must outlive
+/// `app`.
 void add_queue_commands(CLI::App& app, ClientCall& call, QueueArguments& parsed);
 
 }  // namespace detent::cli

@@ -1,5 +1,5 @@
-// Commands for queues and for moving tasks, over a scripted connection: what is asked, shown and
-// returned.
+// Tests commands for queues and for moving tasks, over a scripted connection: their requests,
+// output and exit codes.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -77,7 +77,7 @@ TEST_F(QueueCommandsTest, ATaskIsReadAndCancelledByItsKey) {
   EXPECT_EQ(asked(), (Lines{"GET /v1/queues/q/keys/k", "DELETE /v1/queues/q/keys/k%0A"}));
 }
 
-TEST_F(QueueCommandsTest, APutWhoseKeyWasThereSaysSo) {
+TEST_F(QueueCommandsTest, APutReportsThatItsKeyExists) {
   answer(200, R"({"id":"256","queue":"q","state":"ready","due_at":0,"was_there":true})");
   PutCommand put;
   put.request.queue = "q";
@@ -154,8 +154,8 @@ TEST_F(QueueCommandsTest, AQueueIsShownWithTheSettingsInForce) {
   answer(200, json::render_queue(view));
   run(QueuesCommand{"mail"});
   for (const char* line : {"paused              yes\n", "max attempts        3\n",
-                           "max tasks           9\n", "rate                50 a second\n",
-                           "webhook             https://a, signed by 2 of its own\n"}) {
+                           "max tasks           9\n", "rate                50 per second\n",
+                           "webhook             https://a, signed by 2 keys of the queue\n"}) {
     EXPECT_NE(out_.str().find(line), std::string::npos) << line;
   }
   view.settings = {.webhook = QueueWebhook{.url = "sink:events"}};
@@ -175,7 +175,7 @@ TEST_F(QueueCommandsTest, AQueueIsPausedAndResumed) {
   EXPECT_EQ(run(PauseCommand{"a"}), ExitCode::not_found);
 }
 
-TEST_F(QueueCommandsTest, WhereNobodyLooksAPurgeIsNotAskedFor) {
+TEST_F(QueueCommandsTest, WithoutATerminalAPurgeAsksForNoConfirmation) {
   answer(200, R"({"count":7})");
   EXPECT_EQ(run(PurgeCommand{"q"}), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "removed 7 tasks\n");
@@ -183,7 +183,7 @@ TEST_F(QueueCommandsTest, WhereNobodyLooksAPurgeIsNotAskedFor) {
   EXPECT_EQ(asked(), Lines{"POST /v1/queues/q/purge"});
 }
 
-TEST_F(QueueCommandsTest, OnATerminalAPurgeIsAskedForUnlessThatIsSaid) {
+TEST_F(QueueCommandsTest, OnATerminalAPurgeAsksForConfirmationUnlessYesIsGiven) {
   terminal_.is_input_terminal = true;
   script_.respond = [](const net::HttpRequest& request) -> Result<net::HttpResponse> {
     return net::HttpResponse{.body = request.method == "GET"
@@ -210,7 +210,7 @@ TEST_F(QueueCommandsTest, OnATerminalAPurgeIsAskedForUnlessThatIsSaid) {
   EXPECT_EQ(asked(), Lines{"POST /v1/queues/q/purge"});
 }
 
-TEST_F(QueueCommandsTest, AQueueThatIsNotThereIsNotAskedAbout) {
+TEST_F(QueueCommandsTest, APurgeOfAMissingQueueAsksForNoConfirmation) {
   terminal_.is_input_terminal = true;
   answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no such queue"})");
   EXPECT_EQ(run(PurgeCommand{"q"}), ExitCode::not_found);

@@ -41,7 +41,7 @@ struct Words<CalendarRule::MonthEnd> {
   static constexpr std::array kAll{CalendarRule::MonthEnd::clamp, CalendarRule::MonthEnd::skip};
 };
 
-/// One of the few words of an enum.
+/// Reads the word of an enumerator. The error lists the allowed words.
 template <class Enum>
 Result<Enum> parse_word(const std::string& text) {
   std::string allowed;
@@ -49,7 +49,7 @@ Result<Enum> parse_word(const std::string& text) {
     if (to_string(value) == text) return value;
     allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(value));
   }
-  return Error{ErrorCode::invalid_argument, "must be one of " + allowed, ""};
+  return Error{ErrorCode::invalid_argument, "must be one of: " + allowed, ""};
 }
 
 template <class Enum, class Take>
@@ -86,96 +86,101 @@ Result<CalendarRule> parse_calendar(const std::string& text) {
 
 void add_rule(CLI::App& command, ScheduleArguments& parsed) {
   RecurringSchedule& schedule = parsed.put.schedule;
-  CLI::Option_group* rule = command.add_option_group("rule", "when it occurs; one of these");
+  CLI::Option_group* rule =
+      command.add_option_group("rule", "The rule of the schedule; give one of these options");
   rule->require_option(1);
   CLI::Option* cron =
       rule->add_option_function<std::string>(
               "--cron", [&](const std::string& text) { schedule.rule = CronRule{text}; },
-              "a cron expression of 5 or 6 fields, such as \"0 9 LW * *\"")
+              "Cron expression of 5 or 6 fields, such as \"0 9 LW * *\"")
           ->type_name("EXPR");
   add_parsed<milliseconds>(
       *rule, "--every", parse_positive_duration,
       [&](milliseconds period) { schedule.rule = IntervalRule{.period = period}; })
-      ->description("so often, in real time: 90s, 4h")
+      ->description("Interval in real time, such as 90s or 4h")
       ->type_name("DURATION");
   CLI::Option* calendar = add_parsed<CalendarRule>(
       *rule, "--calendar", parse_calendar, [&](const CalendarRule& read) { schedule.rule = read; });
-  calendar->description("by the calendar: day, \"2 weeks\", \"3 months\", year")->type_name("SPAN");
+  calendar->description("Interval in the calendar: day, \"2 weeks\", \"3 months\", year")
+      ->type_name("SPAN");
 
   add_parsed<WallTime>(command, "--anchor", parse_due_at, [&](WallTime at) { parsed.anchor = at; })
-      ->description("where --every and --calendar count from, if not from the start or from now")
+      ->description("Time from which --every and --calendar count; default: --start, or else now")
       ->type_name("TIME")
       ->excludes(cron);
   add_word<CalendarRule::MonthEnd>(
       command, "--month-end",
       [&](CalendarRule::MonthEnd month_end) { parsed.month_end = month_end; })
-      ->description("--calendar where a month has no such day; clamp: to its last one")
+      ->description("Policy of --calendar for months without this day; clamp uses their last day")
       ->needs(calendar);
 }
 
 void add_zone(CLI::App& command, RecurringSchedule& schedule) {
-  command.add_option("--zone", schedule.time_zone, "time zone of the rule, such as Asia/Shanghai")
+  command.add_option("--zone", schedule.time_zone, "Time zone of the rule, such as Asia/Shanghai")
       ->type_name("ZONE")
       ->capture_default_str();
   add_word<ScheduleGap>(command, "--gap", [&](ScheduleGap gap) {
     schedule.gap = gap;
-  })->description("what becomes of local times that clocks put forward leave out");
+  })->description("Policy for local times skipped by daylight saving");
   add_word<ScheduleRepeat>(command, "--repeat", [&](ScheduleRepeat repeat) {
     schedule.repeat = repeat;
-  })->description("which of local times that come twice");
+  })->description("Policy for local times that daylight saving repeats");
 }
 
 void add_tasks(CLI::App& command, PutScheduleCommand& put) {
   RecurringSchedule& schedule = put.schedule;
-  command.add_option("--queue", schedule.queue, "where its tasks go")
+  command.add_option("--queue", schedule.queue, "Queue of the created tasks")
       ->type_name("QUEUE")
       ->required();
   command
-      .add_option("--payload", put.payload,
-                  "of its tasks: JSON if it reads as JSON, else bytes; - reads standard input")
+      .add_option(
+          "--payload", put.payload,
+          "Payload of the tasks: JSON if it is valid JSON, else bytes; - reads standard input")
       ->type_name("PAYLOAD");
-  command.add_flag("--bytes", put.bytes, "the payload is bytes, whatever it looks like");
+  command.add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
   add_priority(command, schedule.rules.priority)->capture_default_str();
   command
-      .add_option("--max-attempts", schedule.rules.max_attempts, "attempts before a task is dead")
+      .add_option("--max-attempts", schedule.rules.max_attempts,
+                  "Number of attempts before a task is dead")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxAttempts));
   add_duration(command, "--visibility-timeout", schedule.rules.visibility_timeout)
-      ->description("how long a lease of a task lasts");
+      ->description("How long a lease of a task lasts");
 }
 
 void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
   add_parsed<WallTime>(command, "--start", parse_due_at, [&](WallTime at) { schedule.start = at; })
-      ->description("nothing before then: RFC 3339, or milliseconds since 1970")
+      ->description("Create no tasks before this time: RFC 3339, or milliseconds since 1970")
       ->type_name("TIME");
   add_parsed<WallTime>(command, "--end", parse_due_at, [&](WallTime at) { schedule.end = at; })
-      ->description("nothing then or after it")
+      ->description("Create no tasks at this time or later")
       ->type_name("TIME");
   add_parsed<std::uint64_t>(command, "--count", parse_positive,
                             [&schedule](std::uint64_t count) { schedule.count = count; })
-      ->description("so many tasks in all")
+      ->description("End the schedule after this number of tasks")
       ->type_name("N");
   add_duration(command, "--jitter", schedule.jitter)
-      ->description("tasks are due up to so much later, each schedule by a part of its own")
+      ->description("Delay the tasks by up to this time; each schedule has its own fixed delay")
       ->default_str("0s");
   add_word<Misfire>(command, "--misfire", [&](Misfire misfire) { schedule.misfire = misfire; })
-      ->description("what becomes of what was missed; once: one task for the last")
+      ->description("Policy for missed occurrences; once creates one task for the last of them")
       ->default_str("once");
   add_duration(command, "--misfire-grace", schedule.misfire_grace)
-      ->description("later than this is missed")
+      ->description("An occurrence counts as missed if it is later than this")
       ->default_str("1m");
   command
-      .add_option("--misfire-limit", schedule.misfire_limit, "with all: a task each for the last N")
+      .add_option("--misfire-limit", schedule.misfire_limit,
+                  "With --misfire all: create tasks for the last N missed occurrences")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxMisfires))
       ->capture_default_str();
   add_word<ScheduleOverlap>(command, "--overlap",
                             [&](ScheduleOverlap overlap) { schedule.overlap = overlap; })
-      ->description("what happens while the task before lives")
+      ->description("Policy for an occurrence before the previous task has ended")
       ->default_str("allow");
 }
 
-/// What was asked for, once all options have been read.
+/// Completes the command after all options were read: --anchor and --month-end belong to the rule.
 PutScheduleCommand whole(const ScheduleArguments& parsed) {
   PutScheduleCommand put = parsed.put;
   if (auto* interval = std::get_if<IntervalRule>(&put.schedule.rule)) {
@@ -188,15 +193,15 @@ PutScheduleCommand whole(const ScheduleArguments& parsed) {
 }
 
 void add_put(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
-  CLI::App* command = add_client_command(app, call, "put", "make or replace a schedule");
-  command->add_option("NAME", parsed.put.schedule.name, "name of the schedule")->required();
+  CLI::App* command = add_client_command(app, call, "put", "Create or replace a schedule");
+  command->add_option("NAME", parsed.put.schedule.name, "Name of the schedule")->required();
   add_rule(*command, parsed);
   add_zone(*command, parsed.put.schedule);
   add_tasks(*command, parsed.put);
   add_bounds(*command, parsed.put.schedule);
   command->callback([&parsed] { parsed.chosen = whole(parsed); });
   command->footer(
-      "A schedule that is there keeps how far it has come.\n"
+      "If the schedule exists, it keeps its progress.\n"
       "Examples:\n"
       "  detent schedule put report --cron '0 9 LW * *' --zone Asia/Shanghai --queue reports\n"
       "  detent schedule put beat --every 90s --queue beats --payload '{\"n\":1}' --jitter 30s\n"
@@ -205,16 +210,16 @@ void add_put(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
 }
 
 void add_readers(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
-  CLI::App* list = add_client_command(app, call, "list", "show all schedules");
+  CLI::App* list = add_client_command(app, call, "list", "Show all schedules");
   list->callback([&parsed] { parsed.chosen = ListSchedulesCommand{}; });
   list->footer("Example:\n  detent schedule list");
-  CLI::App* get = add_client_command(app, call, "get", "show a schedule");
-  get->add_option("NAME", parsed.get.name, "name of the schedule")->required();
+  CLI::App* get = add_client_command(app, call, "get", "Show a schedule");
+  get->add_option("NAME", parsed.get.name, "Name of the schedule")->required();
   get->callback([&parsed] { parsed.chosen = parsed.get; });
   get->footer("Example:\n  detent schedule get report");
-  CLI::App* next = add_client_command(app, call, "next", "show when it occurs next");
-  next->add_option("NAME", parsed.next.name, "name of the schedule")->required();
-  next->add_option("--count", parsed.next.count, "how many occurrences")
+  CLI::App* next = add_client_command(app, call, "next", "Show the next occurrences of a schedule");
+  next->add_option("NAME", parsed.next.name, "Name of the schedule")->required();
+  next->add_option("--count", parsed.next.count, "Number of occurrences to show")
       ->check(CLI::Range(std::size_t{1}, kMaxNext))
       ->type_name("N")
       ->capture_default_str();
@@ -228,13 +233,13 @@ void add_changes(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
     Verb verb;
     const char* name;
     const char* what;
-  } kVerbs[] = {{Verb::pause, "pause", "make no tasks"},
-                {Verb::resume, "resume", "make tasks again"},
-                {Verb::trigger, "trigger", "make a task now"},
-                {Verb::remove, "remove", "forget a schedule; tasks it has made stay"}};
+  } kVerbs[] = {{Verb::pause, "pause", "Stop creating tasks"},
+                {Verb::resume, "resume", "Create tasks again"},
+                {Verb::trigger, "trigger", "Create a task now"},
+                {Verb::remove, "remove", "Remove a schedule, but not its tasks"}};
   for (const auto& each : kVerbs) {
     CLI::App* command = add_client_command(app, call, each.name, each.what);
-    command->add_option("NAME", parsed.change.name, "name of the schedule")->required();
+    command->add_option("NAME", parsed.change.name, "Name of the schedule")->required();
     command->callback([&parsed, verb = each.verb] {
       parsed.change.verb = verb;
       parsed.chosen = parsed.change;
@@ -245,21 +250,21 @@ void add_changes(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
 
 void add_backfill(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
   CLI::App* command =
-      add_client_command(app, call, "backfill", "make the tasks of past occurrences");
-  command->add_option("NAME", parsed.backfill.name, "name of the schedule")->required();
+      add_client_command(app, call, "backfill", "Create the tasks of past occurrences");
+  command->add_option("NAME", parsed.backfill.name, "Name of the schedule")->required();
   add_parsed<WallTime>(*command, "--from", parse_due_at,
                        [&parsed](WallTime at) { parsed.backfill.from = at; })
-      ->description("of occurrences then and later")
+      ->description("First time of the occurrences: RFC 3339, or milliseconds since 1970")
       ->type_name("TIME")
       ->required();
   add_parsed<WallTime>(*command, "--to", parse_due_at,
                        [&parsed](WallTime at) { parsed.backfill.to = at; })
-      ->description("and before then")
+      ->description("Time before which the occurrences must be")
       ->type_name("TIME")
       ->required();
   command->callback([&parsed] { parsed.chosen = parsed.backfill; });
   command->footer(
-      "An occurrence whose task is there gets no other.\n"
+      "An occurrence that has a task gets no second task.\n"
       "Example:\n"
       "  detent schedule backfill report --from 2026-01-01T00:00:00Z --to 2026-07-01T00:00:00Z");
 }
@@ -268,13 +273,13 @@ void add_backfill(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
 
 void add_schedule(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
   CLI::App* schedule =
-      app.add_subcommand("schedule", "recurring schedules, which make tasks again and again");
+      app.add_subcommand("schedule", "Manage recurring schedules, which create tasks");
   schedule->require_subcommand(1);
   add_put(*schedule, call, parsed);
   add_readers(*schedule, call, parsed);
   add_changes(*schedule, call, parsed);
   add_backfill(*schedule, call, parsed);
-  schedule->footer("`detent schedule COMMAND --help` shows a command's options.");
+  schedule->footer("`detent schedule COMMAND --help` shows the options of a command.");
 }
 
 }  // namespace detent::cli

@@ -1,4 +1,4 @@
-// The command line of `detent schedule` and its commands, read by CLI11.
+// Describes `detent schedule` and its commands to CLI11.
 #pragma once
 
 #include "cli/argument_options.h"
@@ -6,9 +6,9 @@
 
 namespace detent::cli {
 
-/// What the options write to; `chosen` is the command once the line has been read.
+/// The values that the options write to. After the line was read, `chosen` is the chosen command.
 struct ScheduleArguments {
-  PutScheduleCommand put;  // but for these two
+  PutScheduleCommand put;  // without the next two values
   std::optional<WallTime> anchor = {};
   CalendarRule::MonthEnd month_end = CalendarRule::MonthEnd::clamp;
   GetScheduleCommand get;

@@ -27,12 +27,12 @@ std::string text_of(const std::optional<WallTime>& time) {
   return time ? format_rfc3339(*time) : "-";
 }
 
-/// The rule in words, or why it can't be read.
+/// The rule in words, or the error if the server cannot read it.
 std::string words_of(const ScheduleView& view) {
   return printable(view.broken.empty() ? view.words : view.broken);
 }
 
-/// A row a schedule, cut at `columns`, unless that is 0.
+/// One row per schedule, cut at `columns`; 0 does not cut.
 void show_schedules(std::ostream& out, const std::vector<ScheduleView>& views,
                     std::size_t columns) {
   std::vector<Row> rows{{"NAME", "STATE", "NEXT", "LAST", "MADE", "RULE"}};
@@ -100,7 +100,7 @@ void show_line(std::ostream& out, const ScheduleView& view) {
       << text_of(view.next_at) << "  " << words_of(view) << '\n';
 }
 
-/// N of "column N: …", from 1; 0 when the words are others.
+/// N (from 1) if the message is "column N: …", else 0.
 std::size_t column_of(std::string_view message) {
   constexpr std::string_view kBefore = "column ";
   if (!message.starts_with(kBefore)) return 0;
@@ -112,7 +112,7 @@ std::size_t column_of(std::string_view message) {
   return is_whole ? column : 0;
 }
 
-/// Occurrences of one request of a back-fill. The progress is shown between two requests.
+/// Occurrences per request of a back-fill. Progress is shown between two requests.
 constexpr std::uint64_t kBackfillPart = 1'000;
 
 std::string in_words(const json::BackfillCounts& counts) {
@@ -120,7 +120,7 @@ std::string in_words(const json::BackfillCounts& counts) {
          ", there before: " + std::to_string(counts.there);
 }
 
-/// Runs one command: a call operator for each.
+/// Runs one command of the variant. There is a call operator for each.
 class ScheduleRunner {
  public:
   ScheduleRunner(OutputFormat format, ApiClient& client, const Streams& streams)
@@ -148,7 +148,9 @@ class ScheduleRunner {
       std::ranges::move(page->schedules, std::back_inserter(views));
       if (page->cursor.empty()) break;
       if (page->cursor <= after) {
-        return fail_with({ErrorCode::internal, "the server's list goes in circles", ""});
+        return fail_with({ErrorCode::internal,
+                          "unexpected answer: the server repeats a page of the list of schedules",
+                          ""});
       }
       after = std::move(page->cursor);
     }
@@ -197,12 +199,14 @@ class ScheduleRunner {
         progress.end();
         const ExitCode code = fail_with(part.error());
         if (from != backfill.from) {
-          streams_.err << in_words(all) << "; go on with --from " << format_rfc3339(from) << '\n';
+          streams_.err << in_words(all) << "; continue with --from " << format_rfc3339(from)
+                       << '\n';
         }
         return code;
       }
       if (part->next && *part->next <= from) {
-        return fail_with({ErrorCode::internal, "the server's back-fill goes in circles", ""});
+        return fail_with({ErrorCode::internal,
+                          "unexpected answer: the back-fill of the server makes no progress", ""});
       }
       all.made += part->made;
       all.there += part->there;
@@ -216,7 +220,8 @@ class ScheduleRunner {
   }
 
  private:
-  /// The server's own answer when that was asked for; false when it is to be shown to people.
+  /// With --json: prints the answer of the server and returns true. Else returns false, and the
+  /// caller prints the result for people.
   bool pass_on() {
     if (format_ == OutputFormat::people) return false;
     streams_.out << client_.last_answer() << '\n';
@@ -230,7 +235,7 @@ class ScheduleRunner {
 
   void point_at(const CronRule& cron, const Error& error) {
     const std::size_t column = column_of(error.message);
-    // Where a character is more than one byte, or is shown as several, columns don't line up.
+    // If a character has several bytes or is shown as \xNN, the caret would be at the wrong place.
     const bool is_plain = printable(cron.expression) == cron.expression;
     if (error.field != "cron" || column == 0 || !is_plain) return;
     if (column > cron.expression.size() + 1) return;

@@ -1,4 +1,4 @@
-// `detent schedule`: recurring schedules are made, shown, changed and removed.
+// `detent schedule`: create, show, change and remove recurring schedules.
 #pragma once
 
 #include "cli/arguments.h"
@@ -7,7 +7,7 @@
 
 namespace detent::cli {
 
-/// An error in a cron expression is shown under the expression, at its column.
+/// Runs a command with `client`. For an error in a cron expression, a caret points to the column.
 ExitCode run_schedule_command(const ScheduleCommand& command, OutputFormat format,
                               ApiClient& client, const Streams& streams);
 

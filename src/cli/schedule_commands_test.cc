@@ -1,5 +1,5 @@
-// `detent schedule`: its command line, and over a scripted connection what is asked, shown and
-// returned.
+// Tests `detent schedule`: the parsing of its command line, and over a scripted connection its
+// requests, output and exit codes.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -69,7 +69,7 @@ ScheduleView report_view() {
 
 // ---- the command line ----
 
-TEST(ScheduleArguments, APutSaysAllThatAScheduleMayHave) {
+TEST(ScheduleArguments, PutReadsEveryOption) {
   const auto put = command_of<PutScheduleCommand>({"put",
                                                    "report",
                                                    "--cron",
@@ -144,7 +144,7 @@ TEST(ScheduleArguments, ARuleIsACronExpressionAnIntervalOrACalendar) {
       Rule(CalendarRule{.anchor = anchor, .every = 3, .month_end = CalendarRule::MonthEnd::skip}));
 }
 
-TEST(ScheduleArguments, WhatMakesNoScheduleIsWrongUsage) {
+TEST(ScheduleArguments, AnInvalidScheduleIsWrongUsage) {
   const auto complaint = [](std::vector<const char*> words) {
     words.insert(words.begin(), {"put", "s", "--queue", "q"});
     return complaint_about(words);
@@ -165,7 +165,7 @@ TEST(ScheduleArguments, WhatMakesNoScheduleIsWrongUsage) {
   EXPECT_NE(complaint({"--every", "1s", "--misfire", "never"}).find("once"), std::string::npos);
   EXPECT_NE(complaint({"--every", "1s", "--count", "0"}).find("--count"), std::string::npos);
   EXPECT_NE(complaint_about({"put", "s", "--every", "1s"}).find("--queue"), std::string::npos);
-  EXPECT_NE(complaint_about({}).find("schedule: which command? put, "), std::string::npos);
+  EXPECT_NE(complaint_about({}).find("schedule: a command is required: put, "), std::string::npos);
   EXPECT_NE(complaint_about({"next", "s", "--count", "1001"}).find("--count"), std::string::npos);
   EXPECT_NE(complaint_about({"backfill", "s", "--from", "0"}).find("--to"), std::string::npos);
 }
@@ -188,7 +188,7 @@ TEST(ScheduleArguments, TheOtherCommandsTakeAName) {
   EXPECT_EQ(std::get<ClientCall>(call).server, "http://h:1");
 }
 
-// ---- what is asked and shown ----
+// ---- requests and output ----
 
 class ScheduleCommandsTest : public ScriptedCommands {
  protected:
@@ -197,7 +197,7 @@ class ScheduleCommandsTest : public ScriptedCommands {
   }
 };
 
-TEST_F(ScheduleCommandsTest, AScheduleIsPutWithWhatComesOnStandardInput) {
+TEST_F(ScheduleCommandsTest, PutReadsThePayloadFromStandardInput) {
   answer(201, json::render_schedule_view(report_view()));
   in_.str(R"( {"n":1} )");
   PutScheduleCommand put{.schedule = report(), .payload = "-"};
@@ -209,7 +209,7 @@ TEST_F(ScheduleCommandsTest, AScheduleIsPutWithWhatComesOnStandardInput) {
   EXPECT_EQ(out_.str(), json::render_schedule_view(report_view()) + "\n");
 }
 
-TEST_F(ScheduleCommandsTest, AnErrorInACronExpressionIsPointedAt) {
+TEST_F(ScheduleCommandsTest, ACaretPointsToAnErrorInACronExpression) {
   answer(400, R"({"type":"urn:detent:error:invalid_argument",)"
               R"("detail":"column 3: 25 is no hour","field":"cron"})");
   PutScheduleCommand put{.schedule = report(), .payload = {}};
@@ -222,7 +222,7 @@ TEST_F(ScheduleCommandsTest, AnErrorInACronExpressionIsPointedAt) {
   EXPECT_EQ(out_.str(), "");
 }
 
-TEST_F(ScheduleCommandsTest, NothingIsPointedAtWhereThereIsNoColumn) {
+TEST_F(ScheduleCommandsTest, WithoutAColumnThereIsNoCaret) {
   const auto said_about = [this](const std::string& detail, const std::string& field,
                                  const std::string& cron) {
     answer(400, R"({"type":"urn:detent:error:invalid_argument","detail":")" + detail +
@@ -241,7 +241,7 @@ TEST_F(ScheduleCommandsTest, NothingIsPointedAtWhereThereIsNoColumn) {
             "detent: column 4: x (cron)\n  * *\n     ^\n");
 }
 
-TEST_F(ScheduleCommandsTest, AScheduleThatIsNoneIsRefusedHere) {
+TEST_F(ScheduleCommandsTest, AnInvalidNameIsRejectedWithoutARequest) {
   PutScheduleCommand put{.schedule = report(), .payload = {}};
   put.schedule.name = "a b";
   EXPECT_EQ(run(put), ExitCode::usage);
@@ -273,7 +273,7 @@ TEST_F(ScheduleCommandsTest, SchedulesOfAllPagesAreATable) {
                             json::render_schedule_list(std::vector{idle}, "") + "\n");
 }
 
-TEST_F(ScheduleCommandsTest, AListThatNeverEndsIsNotReadForEver) {
+TEST_F(ScheduleCommandsTest, AListThatRepeatsAPageIsAnError) {
   answer(200, json::render_schedule_list(std::vector{report_view()}, "report"));
   EXPECT_EQ(run(ListSchedulesCommand{}), ExitCode::failed);
 }
@@ -317,7 +317,7 @@ TEST_F(ScheduleCommandsTest, AScheduleIsShownWithItsRule) {
   EXPECT_EQ(err_.str(), "detent: there is no schedule 's'\n");
 }
 
-TEST_F(ScheduleCommandsTest, NextIsALineEach) {
+TEST_F(ScheduleCommandsTest, NextPrintsOneLinePerOccurrence) {
   answer(200, json::render_next_occurrences(
                   "s", std::vector{at("2026-01-01T00:00:00Z"), at("2026-01-02T00:00:00Z")}));
   EXPECT_EQ(run(NextOccurrencesCommand{.name = "s", .count = 2}), ExitCode::done) << err_.str();
@@ -346,7 +346,7 @@ TEST_F(ScheduleCommandsTest, AScheduleIsPausedResumedAndRemoved) {
   }
 }
 
-TEST_F(ScheduleCommandsTest, ATriggerShowsTheTaskAndABackfillHowMany) {
+TEST_F(ScheduleCommandsTest, TriggerShowsTheTaskAndBackfillShowsTheCounts) {
   answer(201, R"({"id":"256","queue":"q","state":"ready","due_at":0})");
   EXPECT_EQ(run(ChangeScheduleCommand{Verb::trigger, "s"}), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "256  ready  1970-01-01T00:00:00.000Z\n");
@@ -362,7 +362,7 @@ TEST_F(ScheduleCommandsTest, ATriggerShowsTheTaskAndABackfillHowMany) {
   EXPECT_EQ(run(BackfillCommand{"s", {}, {}}), ExitCode::failed);
 }
 
-TEST_F(ScheduleCommandsTest, ABackfillGoesOnInPartsAndTellsWhereItStopped) {
+TEST_F(ScheduleCommandsTest, ABackfillRunsInPartsAndReportsWhereItStopped) {
   const BackfillCommand command{"s", at("2026-01-01T00:00:00Z"), at("2026-02-01T00:00:00Z")};
   net::HttpResponse second{.status = 200,
                            .body = json::render_backfill_counts({.made = 1, .there = 2})};
@@ -379,7 +379,7 @@ TEST_F(ScheduleCommandsTest, ABackfillGoesOnInPartsAndTellsWhereItStopped) {
             .body = R"({"type":"urn:detent:error:conflict","detail":"it is paused"})"};
   EXPECT_EQ(run(command), ExitCode::failed);
   EXPECT_NE(err_.str().find("it is paused"), std::string::npos) << err_.str();
-  EXPECT_NE(err_.str().find("made 3 tasks, there before: 0; go on with --from "
+  EXPECT_NE(err_.str().find("made 3 tasks, there before: 0; continue with --from "
                             "2026-01-11T00:00:00.000Z"),
             std::string::npos)
       << err_.str();

@@ -1,4 +1,4 @@
-// What `detent schedule` is asked for, as values (arguments.h).
+// The commands of `detent schedule` as values (arguments.h).
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 namespace detent::cli {
 
 struct PutScheduleCommand {
-  RecurringSchedule schedule;          // but for its payload
-  std::optional<std::string> payload;  // as PutCommand's
+  RecurringSchedule schedule;          // without its payload
+  std::optional<std::string> payload;  // as in PutCommand
   bool bytes = false;
 };
 struct ListSchedulesCommand {};
@@ -25,7 +25,7 @@ struct NextOccurrencesCommand {
   std::string name;
   std::size_t count = 10;
 };
-/// What needs no more than a name.
+/// A command that takes only a name.
 struct ChangeScheduleCommand {
   enum class Verb : std::uint8_t { pause, resume, trigger, remove };
   Verb verb = Verb::pause;

@@ -1,6 +1,5 @@
-// Commands over a scripted connection: what is asked, shown and returned. For the commands' tests.
-//
-// Nothing is behind the connection: a test says what is answered, and looks at what was asked.
+// Test fixture that runs commands over a scripted connection. There is no server: a test sets the
+// answer, and checks the requests, the output and the exit code.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +26,7 @@ class ScriptedCommands : public testing::Test {
     const ClientCall call{.server = "", .format = format, .command = std::move(command)};
     return run_command(call, client_, {in_, out_, err_, terminal_});
   }
-  /// Method, target and body of all calls so far.
+  /// Method, target and body of all requests since the last call of this function.
   std::vector<std::string> asked() {
     std::vector<std::string> lines;
     for (const net::HttpRequest& request : script_.asked) {

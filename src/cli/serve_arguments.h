@@ -1,5 +1,5 @@
-// The command line of `detent serve`, read by CLI11. That of a cluster's nodes is in
-// cluster_arguments.h, where settings come from besides in setting_sources.h.
+// Describes `detent serve` to CLI11. cluster_arguments.h has the options of a node, and
+// setting_sources.h the other sources of settings.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace detent::cli {
 
-/// What they are given must outlive `app`. `config` gets the file of settings, `print_config`
-/// whether they are only to be shown.
+/// Adds the command to `app`. `config` gets the value of --config, `print_config` that of
+/// --print-config. All arguments must outlive `app`.
 void add_serve(CLI::App& app, ServeOptions& options, std::string& config, bool& print_config);
 
-// Options that other commands have, too: --data and --store.
+// Options that `detent check` has, too: --data and --store.
 void add_data(CLI::App& app, std::filesystem::path& data, const char* what);
 void add_store(CLI::App& app, std::string& store);
 

@@ -1,4 +1,4 @@
-// What `detent serve` was asked for; docs/reference/cli.md describes the flags.
+// The settings of `detent serve`; docs/reference/cli.md describes the flags.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,19 @@
 
 namespace detent::cli {
 
-/// A node of a cluster.
+/// The settings of a node of a cluster.
 struct ClusterOptions {
-  std::string node;     // its name; empty: this server is no cluster's
-  std::string address;  // for the other nodes, as "10.0.0.7:7070"; empty: that of HTTP
+  std::string node;     // its name; empty: this server is not in a cluster
+  std::string address;  // for the other nodes, such as "10.0.0.7:7070"; empty: that of HTTP
   std::chrono::milliseconds lease = std::chrono::seconds{10};
-  std::string ca_file;                  // PEM; empty: the system's authorities
-  std::optional<std::uint32_t> shards;  // 1 … 2^TaskId::kShardBits; none: what there is
+  std::string ca_file;                  // PEM; empty: the authorities of the system
+  std::optional<std::uint32_t> shards;  // 1 … 2^TaskId::kShardBits; none: the present number
 
   friend bool operator==(const ClusterOptions&, const ClusterOptions&) = default;
 };
 
-/// Every value has been read and is in its range; whether the address is allowed and the folder can
-/// be used is the server's to find out.
+/// Each value has been parsed and is in its range. The server checks whether the addresses are
+/// allowed and the folder can be used.
 struct ServeOptions {
   std::filesystem::path data = "data";
   std::string store;                         // address of a PostgreSQL database; empty: `data`
@@ -33,25 +33,25 @@ struct ServeOptions {
   std::uint16_t http_port = 7070;            // 0: the system chooses
   std::string beanstalk_host = "127.0.0.1";  // empty: no beanstalk
   std::uint16_t beanstalk_port = 11300;
-  bool beanstalk_public = false;  // other than loopback is allowed for it, which has no tokens
-  std::string auth;               // the file of access tokens; empty: none is needed
-  std::string tls_cert;           // files in PEM; empty: plain HTTP
-  std::string tls_key;            // empty when tls_cert is
-  std::vector<std::string> host_names;  // by which a server without tokens may be reached
+  bool beanstalk_public = false;  // beanstalk, which has no tokens, may listen beyond loopback
+  std::string auth;               // file of access tokens; empty: clients need no token
+  std::string tls_cert;           // PEM file; empty: plain HTTP
+  std::string tls_key;            // PEM file; empty if tls_cert is empty
+  std::vector<std::string> host_names;  // names that clients may use for a server without tokens
   std::chrono::milliseconds window = std::chrono::minutes{10};
   std::size_t memory_bytes = std::size_t{512} << 20;
-  /// How long what was acknowledged may wait for its sync; 0: synced before it is acknowledged.
+  /// How long an acknowledged write may wait for its sync; 0: the sync comes before the answer.
   std::chrono::milliseconds sync_interval{0};
-  /// Where far tasks are kept, as an address; empty: here. The server reads it.
-  std::string cors_origin;  // whose pages may use the API in a browser; "*": all; "": none
+  std::string cors_origin;  // site whose pages may use the API in a browser; "*": all; "": none
+  /// Address of the external scheduler that keeps far tasks, parsed by the server; empty: none.
   std::string external;
   std::chrono::milliseconds external_after = std::chrono::hours{24};
-  std::string webhook_allow;           // blocks of addresses; the server reads it
-  std::filesystem::path webhook_keys;  // empty: a key of the server's own
-  std::filesystem::path sinks;         // a file of brokers and their names; empty: none
+  std::string webhook_allow;           // blocks of addresses, parsed by the server
+  std::filesystem::path webhook_keys;  // empty: the server creates a key
+  std::filesystem::path sinks;         // file of brokers and their names; empty: none
   ClusterOptions cluster;
-  std::string alert_webhook;  // a URL that alerts are POSTed to; empty: they are only logged
-  // Above which figures there is an alert; none: however high.
+  std::string alert_webhook;  // URL that gets the alerts by POST; empty: they are only logged
+  // A figure above its threshold causes an alert; none: no alert for this figure.
   std::optional<std::uint64_t> alert_pending;
   std::optional<std::uint64_t> alert_dead;
   std::optional<std::chrono::milliseconds> alert_lateness;

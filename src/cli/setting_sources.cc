@@ -22,7 +22,7 @@ constexpr const char* kPrintConfig = "--print-config";
 
 Error wrong(const std::string& what) { return Error{ErrorCode::invalid_argument, what, "config"}; }
 
-/// All that a file may set: what tells which settings there are is none itself.
+/// The options that are settings. --help, --config and --print-config are not settings.
 std::vector<CLI::Option*> settable(CLI::App& serve) {
   return serve.get_options([](const CLI::Option* option) {
     const std::string name = option->get_name();
@@ -40,7 +40,7 @@ SettingKind kind_of(const CLI::Option& option) {
 const char* to_string(SettingKind kind) {
   switch (kind) {
     case SettingKind::text:
-      return "a text in quotes";
+      return "a string in quotes";
     case SettingKind::number:
       return "a whole number, without quotes";
     case SettingKind::yes_or_no:
@@ -55,7 +55,7 @@ std::vector<std::string> names_of(const std::vector<CLI::Option*>& options) {
   return names;
 }
 
-/// Refuses names that there are not, and values of another type.
+/// Rejects unknown names and values of a wrong type.
 Result<void> check_names(const std::vector<FileSetting>& in_file,
                          const std::vector<CLI::Option*>& options) {
   for (const FileSetting& setting : in_file) {
@@ -73,7 +73,8 @@ Result<void> check_names(const std::vector<FileSetting>& in_file,
   return ok();
 }
 
-/// What a check of the command line says, without the flag, which the user did not give.
+/// The message of CLI11 without the name of the flag. The value came from a variable or a file, so
+/// the caller adds the name of this source instead.
 std::string reason_of(const CLI::Option& option, const std::string& message) {
   const std::string flag = option.get_name() + ": ";
   return message.starts_with(flag) ? message.substr(flag.size()) : message;
@@ -84,6 +85,8 @@ Result<void> set_option(CLI::Option& option, const std::string& value, const std
     option.add_result(value);
     option.run_callback();
     return ok();
+  } catch (const CLI::ConversionError&) {
+    return wrong(from + ": must be " + to_string(kind_of(option)) + ", got '" + value + "'");
   } catch (const CLI::ParseError& error) {
     return wrong(from + ": " + reason_of(option, error.what()));
   }
@@ -95,7 +98,8 @@ std::string joined(const std::vector<std::string>& values) {
   return text;
 }
 
-/// Finds the value of one option and says where it comes from.
+/// Finds the value of one option and its source. A variable or file sets the option as if it had
+/// been a flag.
 Result<Setting> fill(CLI::Option& option, const std::vector<FileSetting>& in_file) {
   Setting setting{.name = name_of(option), .value = "", .from = "", .kind = kind_of(option)};
   const std::string variable = variable_of(option.get_name());
@@ -118,8 +122,9 @@ Result<Setting> fill(CLI::Option& option, const std::vector<FileSetting>& in_fil
   return setting;
 }
 
-/// What a container gets of each service beside it, behind the service's name: the address as in
-/// DETENT_SERVICE_HOST, DETENT_PORT_7070_TCP_ADDR.
+/// Kubernetes gives a container the addresses of its services in variables that begin with the name
+/// of the service: for a service named detent, DETENT_SERVICE_HOST and DETENT_PORT_7070_TCP_ADDR.
+/// `name` is the part behind "DETENT_".
 bool is_of_kubernetes(std::string_view name) {
   return name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_");
 }
@@ -136,10 +141,12 @@ std::string variable_of(const std::string& flag) {
 
 void add_config_options(CLI::App& serve, std::string& file, bool& print) {
   serve
-      .add_option(kConfig, file, "file of settings, each named like its flag; -FILE may be missing")
+      .add_option(
+          kConfig, file,
+          "File of settings, each named like its option; with -FILE the file may be missing")
       ->type_name("FILE");
   serve.add_flag(kPrintConfig, print,
-                 "print all settings and where they come from, as such a file, and exit");
+                 "Print all settings and their sources in the format of such a file, and exit");
 }
 
 void hide_variables(CLI::App& serve) {

@@ -1,6 +1,8 @@
-// Where `detent serve` finds what its command line leaves out: flag, else environment, else file,
-// else default. Works on whatever options the command has, so a new option needs nothing here: its
-// variable is DETENT_ and its name in capitals, its name in the file is the flag's.
+// The sources of the settings of `detent serve`. A flag takes precedence, then the environment,
+// then the file of settings, then the default.
+//
+// The functions work on all options of the command, so a new option needs no change here. Its name
+// in the file is the name of the flag; its variable is DETENT_ and this name in capitals.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,19 +20,20 @@ std::string variable_of(const std::string& flag);
 /// Adds --config and --print-config.
 void add_config_options(CLI::App& serve, std::string& file, bool& print);
 
-/// To be called before parsing: only fill_settings() looks at the environment. And before help is
-/// printed, which names the variables.
+/// Call this before parsing. CLI11 then does not read the variables; fill_settings() does.
 void hide_variables(CLI::App& serve);
+/// Call this before the help is printed, so that the help names the variables.
 void show_variables(CLI::App& serve);
 
-/// To be called after parsing: gives each option that was no flag the value that environment or
-/// `file` has for it (empty: DETENT_CONFIG names the file, if any), as if it had been a flag.
-/// Returns: all settings there are. Errors: `invalid_argument`, which begins with the variable or
-/// file and line to mend.
+/// Call this after parsing. Each option that is not on the command line gets its value from the
+/// environment or from `file`. If `file` is empty, DETENT_CONFIG can name the file. Returns all
+/// settings. Errors: `invalid_argument`; the message begins with the variable, or with the file and
+/// line.
 Result<std::vector<Setting>> fill_settings(CLI::App& serve, const std::string& file);
 
-/// Variables DETENT_… that neither `serve` nor a client reads and that are like one that they read,
-/// in alphabetical order. Not those that Kubernetes makes for a service of the name detent.
+/// Variables DETENT_… that are probably mistyped: neither `serve` nor a client reads them, but
+/// their names are similar to a known variable. In alphabetical order. Leaves out the variables
+/// that Kubernetes sets for a service named detent.
 std::vector<UnknownVariable> unknown_variables(CLI::App& serve);
 
 }  // namespace detent::cli

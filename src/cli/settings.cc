@@ -10,7 +10,7 @@ namespace detent::cli {
 
 namespace {
 
-/// "redis://user:password@host".
+/// Whether `value` is an address with a user or password, such as "redis://user:password@host".
 bool has_password(std::string_view value) {
   const std::size_t scheme = value.find("://");
   if (scheme == std::string_view::npos) return false;
@@ -27,7 +27,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-/// As inside of a basic string of TOML.
+/// The inside of a basic string of TOML.
 std::string escaped(std::string_view value) {
   std::string text;
   for (const char byte : value) {
@@ -55,12 +55,12 @@ std::string line_of(const Setting& setting) {
 }  // namespace
 
 std::string to_toml(const std::vector<Setting>& settings) {
-  constexpr std::size_t kColumn = 36;  // of the comments; longer lines push theirs to the right
+  constexpr std::size_t kColumn = 36;  // where comments begin, unless the line is longer
   std::string text;
   for (const Setting& setting : settings) {
     std::string line = line_of(setting);
     if (line.size() < kColumn) line.resize(kColumn, ' ');
-    // A file's name may be anything; a comment is a line of UTF-8.
+    // The name of a file can have any bytes, but a comment must be one line of UTF-8.
     text += line + "  # " + (is_utf8(setting.from) ? escaped(setting.from) : "file") + "\n";
   }
   return text;

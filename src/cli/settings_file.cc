@@ -55,14 +55,15 @@ Result<FileSetting> read_setting(std::string name, const toml::node& node, std::
     setting.value = truth->get() ? "true" : "false";
     setting.kind = SettingKind::yes_or_no;
   } else {
-    return wrong(setting.place, setting.name + " is " + name_of_type(node.type()) +
-                                    "; a setting is a text in quotes, a whole number, true or "
-                                    "false");
+    return wrong(setting.place, setting.name +
+                                    " must be a string in quotes, a whole number, true or false, "
+                                    "but it is " +
+                                    name_of_type(node.type()));
   }
   return setting;
 }
 
-/// None: there is no such file.
+/// Returns nothing if the file does not exist.
 Result<std::optional<std::string>> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              &std::fclose);
@@ -77,7 +78,7 @@ Result<std::optional<std::string>> read_text(const std::string& path) {
   if (!file || std::ferror(file.get()) != 0) {
     return wrong(path, std::string("cannot be read: ") + std::strerror(errno));
   }
-  if (text.size() > kLargestSettingsFile) return wrong(path, "is larger than 1 MB");
+  if (text.size() > kLargestSettingsFile) return wrong(path, "must be at most 1 MB");
   return std::optional(std::move(text));
 }
 
@@ -90,7 +91,7 @@ Result<std::vector<FileSetting>> parse_settings(std::string_view text, const std
                  std::string(parsed.error().description()));
   }
   using Entry = std::pair<std::string_view, const toml::node*>;
-  std::vector<Entry> entries;  // by line: whoever mends the file begins at its top
+  std::vector<Entry> entries;  // sorted by line, so that an error names the first bad line
   for (const auto& [key, node] : parsed.table()) entries.emplace_back(key.str(), &node);
   std::sort(entries.begin(), entries.end(), [](const Entry& left, const Entry& right) {
     return left.second->source().begin.line < right.second->source().begin.line;
@@ -110,7 +111,7 @@ Result<std::vector<FileSetting>> read_settings_file(const std::string& path) {
   ASSIGN_OR_RETURN(const std::optional<std::string> text, read_text(file));
   if (text) return parse_settings(*text, file);
   if (may_be_missing) return std::vector<FileSetting>{};
-  return wrong(file, "there is no such file");
+  return wrong(file, "the file does not exist");
 }
 
 }  // namespace detent::cli

@@ -1,4 +1,4 @@
-// Where the settings of `detent serve` come from: every option there is, through every source.
+// Tests the sources of the settings of `detent serve`, for every option.
 #include "cli/settings.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 namespace detent::cli {
 namespace {
 
-/// Three values of each setting, none of them its default. A new option needs a line here.
+/// Three values for each setting. None of them is the default. A new option needs a line here.
 const std::map<std::string, std::vector<std::string>>& values_of_every_setting() {
   static const std::map<std::string, std::vector<std::string>> values{
       {"data", {"a", "b/c", "/d e"}},
@@ -73,7 +73,7 @@ ServeCall call_of(const std::vector<std::string>& flags) {
   return std::get<ServeCall>(std::move(invocation));
 }
 
-/// What it is told instead of serving.
+/// The text that the program prints instead of serving.
 std::string told(const std::vector<std::string>& flags, ExitCode exit_code) {
   const Invocation invocation = parse(flags);
   const auto* nothing = std::get_if<NothingToRun>(&invocation);
@@ -94,7 +94,7 @@ const Setting& setting_of(const ServeCall& call, const std::string& name) {
   return none;
 }
 
-/// DETENT_… variables of one test.
+/// Sets DETENT_… variables for one test.
 class Variables {
  public:
   ~Variables() {
@@ -114,7 +114,7 @@ std::string variable_named(std::string name) {
   return "DETENT_" + name;
 }
 
-/// A folder of this process's own, for one test.
+/// A temporary folder for one test.
 class OwnFolder {
  public:
   OwnFolder() { std::filesystem::create_directories(path_); }
@@ -138,7 +138,7 @@ class Settings : public ::testing::Test {
     return folder_ / "detent.toml";
   }
 
-  /// What a file of settings is told, without its folder.
+  /// The error for a file of settings, without the folder in its path.
   std::string told_of(const std::string& text) const {
     std::string complaint = told({"--config", file(text)}, ExitCode::usage);
     const std::string folder = folder_.path() + "/";
@@ -188,7 +188,7 @@ TEST_F(Settings, EveryOptionComesFromFlagElseEnvironmentElseFileElseDefault) {
   }
 }
 
-TEST_F(Settings, WhatIsPrintedCanBeFedBack) {
+TEST_F(Settings, PrintedSettingsCanBeReadAgain) {
   std::vector<std::string> flags;
   for (const auto& [name, values] : values_of_every_setting()) {
     flags.push_back("--" + name + "=" + values[0]);
@@ -203,7 +203,7 @@ TEST_F(Settings, WhatIsPrintedCanBeFedBack) {
   }
 }
 
-TEST_F(Settings, PrintedLinesTellWhereTheValueComesFrom) {
+TEST_F(Settings, PrintedLinesNameTheSourceOfTheValue) {
   variables_.set("DETENT_MEMORY", "1G");
   const std::string path = file("# mine\nwindow = '20m' # wide\n");
   const std::string printed =
@@ -243,17 +243,17 @@ TEST_F(Settings, AVariableOrTheFlagNamesTheFile) {
   EXPECT_EQ(call_of({"--config", other}).options.data, "by-flag");
 }
 
-TEST_F(Settings, AFileThatMayBeMissingMay) {
+TEST_F(Settings, AnOptionalFileMayBeMissing) {
   const std::string missing = folder_ / "missing.toml";
   EXPECT_EQ(told({"--config", missing}, ExitCode::usage),
-            "detent serve: " + missing + ": there is no such file\n");
+            "detent serve: " + missing + ": the file does not exist\n");
   variables_.set("DETENT_CONFIG", "-" + missing);
   EXPECT_TRUE(call_of({}).options == ServeOptions{});
   variables_.set("DETENT_CONFIG", "-" + file("memory = \"1M\"\n"));
   EXPECT_NE(told({}, ExitCode::usage).find("detent.toml:1: memory: must be"), std::string::npos);
 }
 
-TEST_F(Settings, ABadFileIsToldWithItsLine) {
+TEST_F(Settings, AnErrorInAFileNamesItsLine) {
   const std::string all = "detent serve: detent.toml";
   EXPECT_EQ(told_of("\nmemroy = \"1G\"\n"),
             all + ":2: there is no setting 'memroy'; did you mean 'memory'?\n");
@@ -263,19 +263,19 @@ TEST_F(Settings, ABadFileIsToldWithItsLine) {
   EXPECT_EQ(told_of("config = \"x\"\n"), all + ":1: there is no setting 'config'\n");
   EXPECT_EQ(told_of("help = true\n"),
             all + ":1: there is no setting 'help'; did you mean 'http'?\n");
-  EXPECT_EQ(told_of("memory = 512\n"), all + ":1: memory must be a text in quotes\n");
-  EXPECT_EQ(told_of("memory = true\n"), all + ":1: memory must be a text in quotes\n");
+  EXPECT_EQ(told_of("memory = 512\n"), all + ":1: memory must be a string in quotes\n");
+  EXPECT_EQ(told_of("memory = true\n"), all + ":1: memory must be a string in quotes\n");
   EXPECT_EQ(told_of("[http]\nport = 1\n"),
             all +
-                ":1: http is a table; a setting is a text in quotes, a whole number, true or "
-                "false\n");
+                ":1: http must be a string in quotes, a whole number, true or false, but it is a "
+                "table\n");
   EXPECT_EQ(told_of("http = [\"127.0.0.1:1\"]\n"),
             all +
-                ":1: http is an array; a setting is a text in quotes, a whole number, true or "
-                "false\n");
+                ":1: http must be a string in quotes, a whole number, true or false, but it is an "
+                "array\n");
   EXPECT_EQ(told_of("log-level = \"loud\"\n"),
-            all + ":1: log-level: must be debug, info, warning or error\n");
-  EXPECT_EQ(told_of("window = \"0s\"\n"), all + ":1: window: must be longer than nothing\n");
+            all + ":1: log-level: must be debug, info, warning or error, got 'loud'\n");
+  EXPECT_EQ(told_of("window = \"0s\"\n"), all + ":1: window: must be greater than 0, got '0s'\n");
   EXPECT_EQ(told_of("a = 1\n\nb = \"x\"\n"), all + ":1: there is no setting 'a'\n");
   EXPECT_EQ(told_of("data = \"a\"\ndata = \"b\"\n").rfind(all + ":2: ", 0), 0U);
   EXPECT_EQ(told_of("data = \"a\"\nhttp = 127.0.0.1:1\n").rfind(all + ":2: ", 0), 0U);
@@ -283,20 +283,24 @@ TEST_F(Settings, ABadFileIsToldWithItsLine) {
   EXPECT_EQ(told_of("data = \"a\"\n[\\]\n").rfind(all + ":2: ", 0), 0U);
   EXPECT_EQ(told_of("data = \"a\"\na\u00e9 = 1\n").rfind(all + ":2: ", 0), 0U);
   EXPECT_EQ(told_of("data = \"\"\n"), all + ":1: data: must name a folder\n");
-  EXPECT_EQ(told_of(std::string(kLargestSettingsFile + 1, '\n')), all + ": is larger than 1 MB\n");
+  EXPECT_EQ(told_of(std::string(kLargestSettingsFile + 1, '\n')), all + ": must be at most 1 MB\n");
   EXPECT_EQ(told({"--config", folder_.path()}, ExitCode::usage),
             "detent serve: " + folder_.path() + ": cannot be read: Is a directory\n");
 }
 
-TEST_F(Settings, AWrongVariableIsToldByItsName) {
+TEST_F(Settings, AnErrorInAVariableNamesIt) {
   variables_.set("DETENT_MEMORY", "many");
   EXPECT_EQ(told({}, ExitCode::usage),
             "detent serve: DETENT_MEMORY: must be a number of megabytes or gigabytes from 64M to "
-            "1024G, such as 512M\n");
+            "1024G, such as 512M, got 'many'\n");
+  variables_.set("DETENT_BEANSTALK_PUBLIC", "maybe");
+  EXPECT_EQ(told({}, ExitCode::usage),
+            "detent serve: DETENT_BEANSTALK_PUBLIC: must be true or false, got 'maybe'\n");
+  variables_.set("DETENT_BEANSTALK_PUBLIC", "");
   EXPECT_TRUE(call_of({"--memory", "1G"}).options.memory_bytes == std::size_t{1} << 30);
 }
 
-TEST_F(Settings, AVariableOfNoSettingIsTold) {
+TEST_F(Settings, AnUnknownVariableIsReported) {
   for (const char* name : {"DETENT_MEMROY", "DETENT_QQQQQQQQQQ", "DETENT_URL", "DETENT_TOKEN",
                            "DETENT_CA", "DETENT_MEMORIES", "DETENT_PORT", "DETENT_SERVICE_HOST",
                            "DETENT_PORT_7070_TCP_ADDR", "ADETENT_MEMROY"}) {
@@ -307,7 +311,7 @@ TEST_F(Settings, AVariableOfNoSettingIsTold) {
   const std::vector<UnknownVariable> expected{{"DETENT_MEMORIES", "DETENT_MEMORY"},
                                               {"DETENT_MEMROY", "DETENT_MEMORY"}};
   const std::vector<UnknownVariable> all = call_of({}).unknown_variables;
-  // Whoever runs the tests may have some of their own.
+  // The environment of the test run can have more such variables.
   for (const UnknownVariable& one : expected) {
     EXPECT_EQ(std::count(all.begin(), all.end(), one), 1) << one.name;
   }
@@ -334,7 +338,7 @@ TEST_F(Settings, HelpNamesEveryVariable) {
   EXPECT_NE(help.find("DETENT_CONFIG"), std::string::npos);
 }
 
-// Parts of a file with bytes changed: the reader answers, whatever it reads.
+// Reads parts of a file with changed bytes. The reader must return settings or an error.
 TEST_F(Settings, AnyFileIsReadOrRefused) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -1,6 +1,6 @@
-// "Did you mean": the known word that a mistyped one is most like, by Levenshtein's distance
-// (1966): insertions, deletions and replacements of one character. Used for commands and options of
-// the command line, and for names in a file of settings.
+// "Did you mean": suggests a known word for a mistyped word. The measure is the Levenshtein
+// distance (1966), the number of inserted, deleted and replaced characters. Commands, options and
+// the names in a file of settings use it.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace detent::cli {
 
-/// The known word that is most like `word`; nothing when more than half of this would have to
-/// change. The first of several that are as near. Cost: the product of the lengths, for each that
-/// is known.
+/// Returns the known word that is most similar to `word`, and the first of several such words.
+/// Returns nothing if more than half of `word` would have to change. Hyphens at the front do not
+/// count. Cost: the product of both lengths, for each known word.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
-/// The same as a hint: "; did you mean 'get'?", or "".
+/// nearest() as a hint: "; did you mean 'get'?", or "".
 std::string suggestion(std::string_view word, std::span<const std::string> known);
 
 }  // namespace detent::cli

@@ -1,4 +1,4 @@
-// Mistyped words, and the known ones they are likely to mean.
+// Tests the suggestions for mistyped words.
 #include "cli/suggestion.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(Suggestion, IsNothingWhenMoreThanHalfWouldHaveToChange) {
   EXPECT_EQ(suggestion("get", {}), "");
 }
 
-TEST(Suggestion, HyphensBeforeAnOptionCountForNothing) {
+TEST(Suggestion, HyphensBeforeAnOptionDoNotCount) {
   const std::vector<std::string> known{"--by", "--delay"};
   EXPECT_EQ(suggestion("-delay", known), "; did you mean '--delay'?");
   EXPECT_EQ(suggestion("--x", known), "");

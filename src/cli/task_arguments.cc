@@ -13,7 +13,7 @@ namespace detent::cli {
 
 namespace {
 
-/// By its id, or by its queue and key.
+/// Adds the options that name a task: its id, or its queue and key.
 Choice add_task_name(CLI::App& command, TaskName& task) {
   const auto as_key = [&task]() -> TaskKey& {
     if (!std::holds_alternative<TaskKey>(task)) task = TaskKey{};
@@ -21,31 +21,32 @@ Choice add_task_name(CLI::App& command, TaskName& task) {
   };
   CLI::Option* id =
       add_parsed<TaskId>(command, "ID", parse_id, [&task](TaskId value) { task = value; });
-  id->description("the task's id");
+  id->description("Id of the task");
   CLI::Option* queue = command.add_option_function<std::string>(
       "--queue", [as_key](const std::string& name) { as_key().queue = name; },
-      "the task's queue, with --key instead of ID");
+      "Queue of the task; use it with --key instead of ID");
   CLI::Option* key = command.add_option_function<std::string>(
-      "--key", [as_key](const std::string& text) { as_key().key = text; }, "its key there");
+      "--key", [as_key](const std::string& text) { as_key().key = text; },
+      "Key of the task in this queue");
   queue->type_name("QUEUE")->needs(key)->excludes(id);
   key->type_name("KEY")->needs(queue);
   return {{id, queue}, "ID, or --queue and --key,"};
 }
 
-/// --webhook takes what `parse` reads; `headers` get those of --header.
+/// Adds --webhook, with the parser `parse`, and --header. The functions get the values.
 void add_webhook(CLI::App& command, Result<std::string> (*parse)(const std::string&),
                  std::function<void(std::string)> take_webhook,
                  std::function<void(TaskHeader)> take_header) {
   add_parsed<std::string>(command, "--webhook", parse, std::move(take_webhook))
       ->type_name("URL")
-      ->description("deliver the task there; no worker leases it");
+      ->description("Deliver the task to this URL; workers cannot lease it");
   command
       .add_option_function<std::vector<std::string>>(
           "--header",
           [take_header = std::move(take_header)](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) take_header(*parse_header(text));
           },
-          "send it along with the webhook's request; may be given again")
+          "Send this header with the request of the webhook; can be repeated")
       ->type_name("NAME: VALUE")
       ->allow_extra_args(false)
       ->check(
@@ -57,28 +58,28 @@ void add_webhook(CLI::App& command, Result<std::string> (*parse)(const std::stri
 }
 
 void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
-  CLI::App* command = add_client_command(app, call, "put", "schedule a task");
-  command->add_option("QUEUE", put.request.queue, "name of the queue")->required();
+  CLI::App* command = add_client_command(app, call, "put", "Schedule a task");
+  command->add_option("QUEUE", put.request.queue, "Name of the queue")->required();
   command->add_option("PAYLOAD", put.payload,
-                      "JSON if it reads as JSON, else bytes; - reads standard input");
-  command->add_flag("--bytes", put.bytes, "the payload is bytes, whatever it looks like");
+                      "JSON if it is valid JSON, else bytes; - reads standard input");
+  command->add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
   add_due(*command, put.request.due);
   command
       ->add_option("--key", put.request.key,
-                   "stands for the task in its queue: put again it is the same task")
+                   "Name of the task in its queue; a second put with it gives the same task")
       ->type_name("KEY");
   add_priority(*command, put.request.rules.priority)->capture_default_str();
   command
       ->add_option("--max-attempts", put.request.rules.max_attempts,
-                   "attempts before the task is dead")
+                   "Number of attempts before the task is dead")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxAttempts));
   add_duration(*command, "--visibility-timeout", put.request.rules.visibility_timeout)
-      ->description("how long a lease of it lasts, if not as long as its queue says");
+      ->description("How long a lease of the task lasts; default: the setting of its queue");
   add_parsed<Backoff>(*command, "--backoff", parse_backoff,
                       [&put](const Backoff& backoff) { put.request.rules.backoff = backoff; })
       ->type_name("FIRST..MOST")
-      ->description("rest after a failed attempt, at first and at most: 5s..1h");
+      ->description("First and longest wait after a failed attempt, such as 5s..1h");
   add_webhook(
       *command, parse_webhook, [&put](std::string url) { put.request.webhook = std::move(url); },
       [&put](TaskHeader header) { put.request.headers.push_back(std::move(header)); });
@@ -93,13 +94,15 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
 }
 
 void add_edit(CLI::App& app, ClientCall& call, EditCommand& edit) {
-  CLI::App* command = add_client_command(app, call, "edit", "change a task not leased");
+  CLI::App* command = add_client_command(app, call, "edit", "Change a task that is not leased");
   const Choice name = add_task_name(*command, edit.task);
   Choice change = add_due(*command, edit.edit.due);
-  change.names = "what to change: --payload, --priority, --delay, --due-at, --webhook or --header";
-  command->add_option("--payload", edit.payload, "as for put; - reads standard input")
+  change.names =
+      "at least one of --payload, --priority, --delay, --due-at, --webhook, --header and "
+      "--no-headers";
+  command->add_option("--payload", edit.payload, "New payload, as for put; - reads standard input")
       ->type_name("PAYLOAD");
-  command->add_flag("--bytes", edit.bytes, "the payload is bytes, whatever it looks like")
+  command->add_flag("--bytes", edit.bytes, "Treat the payload as bytes, even if it is valid JSON")
       ->needs("--payload");
   add_priority(*command, edit.edit.priority);
   add_webhook(
@@ -109,12 +112,14 @@ void add_edit(CLI::App& app, ClientCall& call, EditCommand& edit) {
         if (!edit.edit.headers) edit.edit.headers.emplace();
         edit.edit.headers->push_back(std::move(header));
       });
-  command->get_option("--webhook")->description("deliver the task there; none: as its queue says");
-  command->get_option("--header")->description("instead of the headers it has; may be given again");
+  command->get_option("--webhook")
+      ->description("Deliver the task to this URL; none uses the webhook of its queue");
+  command->get_option("--header")
+      ->description("Replace all headers with this header; can be repeated");
   command
       ->add_flag_function(
           "--no-headers", [&edit](std::int64_t) { edit.edit.headers.emplace(); },
-          "it has no headers any more")
+          "Remove all headers")
       ->excludes("--header");
   for (const char* each : {"--payload", "--priority", "--webhook", "--header", "--no-headers"}) {
     change.options.push_back(command->get_option(each));
@@ -127,57 +132,61 @@ void add_edit(CLI::App& app, ClientCall& call, EditCommand& edit) {
 }
 
 void add_of_a_task(CLI::App& app, ClientCall& call, TaskArguments& parsed) {
-  CLI::App* get = add_client_command(app, call, "get", "show a task");
+  CLI::App* get = add_client_command(app, call, "get", "Show a task");
   asks(*get, call, parsed.get, {add_task_name(*get, parsed.get.task)});
   get->footer("Examples:\n  detent get 1024 --json\n  detent get --queue orders --key o-1001");
 
-  CLI::App* cancel = add_client_command(app, call, "cancel", "remove a task not leased");
+  CLI::App* cancel = add_client_command(app, call, "cancel", "Remove a task that is not leased");
   asks(*cancel, call, parsed.cancel, {add_task_name(*cancel, parsed.cancel.task)});
   cancel->footer("Examples:\n  detent cancel 1024\n  detent cancel --queue orders --key o-1001");
 
-  CLI::App* move = add_client_command(app, call, "move", "give a task another due time");
+  CLI::App* move = add_client_command(app, call, "move", "Give a task another due time");
   asks(*move, call, parsed.move,
        {add_task_name(*move, parsed.move.task), add_due(*move, parsed.move.due)});
   move->footer(
-      "A dead task lives again.\n"
+      "A dead task becomes live again.\n"
       "Examples:\n"
       "  detent move 1024 --delay 2h\n"
       "  detent move --queue orders --key o-1001 --due-at 2030-01-01T09:00:00Z");
 
   add_edit(app, call, parsed.edit);
 
-  CLI::App* run = add_client_command(app, call, "run", "make a task due now");
+  CLI::App* run = add_client_command(app, call, "run", "Make a task due now");
   add_parsed<TaskId>(*run, "ID", parse_id, [&parsed](TaskId id) { parsed.run.id = id; })
-      ->description("the task's id")
+      ->description("Id of the task")
       ->required();
   asks(*run, call, parsed.run);
-  run->footer("A dead task lives again.\nExample:\n  detent run 1024");
+  run->footer("A dead task becomes live again.\nExample:\n  detent run 1024");
 }
 
 void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
-  CLI::App* command = add_client_command(app, call, "list", "show tasks in due order");
+  CLI::App* command = add_client_command(app, call, "list", "Show tasks in due order");
   TaskFilter& filter = list.filter;
-  command->add_option("--queue", filter.queue, "only those of this queue")->type_name("QUEUE");
+  command->add_option("--queue", filter.queue, "Show only tasks of this queue")->type_name("QUEUE");
   add_parsed<TaskState>(*command, "--state", parse_state,
                         [&filter](TaskState state) { filter.state = state; })
-      ->description("only those in this state")
+      ->description("Show only tasks in this state")
       ->type_name("scheduled|ready|leased|dead|completed|cancelled");
-  command->add_option("--key", filter.key, "only those that this key stands for")->type_name("KEY");
+  command->add_option("--key", filter.key, "Show only tasks with this key")->type_name("KEY");
   add_parsed<WallTime>(*command, "--due-after", parse_due_at,
                        [&filter](WallTime at) { filter.due_after = at; })
-      ->description("only those due then or later: RFC 3339, or milliseconds since 1970")
+      ->description(
+          "Show only tasks due at this time or later: RFC 3339, or milliseconds since 1970")
       ->type_name("TIME");
   add_parsed<WallTime>(*command, "--due-before", parse_due_at,
                        [&filter](WallTime at) { filter.due_before = at; })
-      ->description("only those due before")
+      ->description("Show only tasks due before this time")
       ->type_name("TIME");
   add_parsed<std::uint64_t>(*command, "--limit", parse_positive,
                             [&list](std::uint64_t limit) { list.limit = limit; })
-      ->description("most tasks to show")
+      ->description("Largest number of tasks to show")
       ->type_name("N")
       ->default_str(std::to_string(list.limit));
   asks(*command, call, list);
-  command->add_option("--cursor", list.cursor, "go on where a list has ended")->type_name("CURSOR");
+  command
+      ->add_option("--cursor", list.cursor,
+                   "Continue an earlier list at the cursor that it printed")
+      ->type_name("CURSOR");
   command->footer(
       "Examples:\n"
       "  detent list --queue mail --state dead\n"

@@ -1,12 +1,13 @@
-// The command lines that make, show and change tasks, read by CLI11: put, get, cancel, move, edit,
-// run and list. What they do stands in commands.cc.
+// Describes the commands for tasks to CLI11: put, get, cancel, move, edit, run and list.
+// commands.cc runs them.
 #pragma once
 
 #include "cli/argument_options.h"
 
 namespace detent::cli {
 
-/// What the options write to. One command is chosen; the others keep their defaults.
+/// The values that the options write to. The user chooses one command; the others keep their
+/// defaults.
 struct TaskArguments {
   PutCommand put;
   GetCommand get;
@@ -17,7 +18,8 @@ struct TaskArguments {
   ListCommand list;
 };
 
-/// The one that is chosen becomes call.command. All must outlive `app`.
+/// Adds the commands to `app`. The chosen command is copied to call.command. All must outlive
+/// `app`.
 void add_task_commands(CLI::App& app, ClientCall& call, TaskArguments& parsed);
 
 }  // namespace detent::cli

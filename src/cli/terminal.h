@@ -1,4 +1,4 @@
-// Whether somebody looks: what a terminal gets, and a pipe does not.
+// Which standard streams of the process are a terminal. Output to a terminal is cut at its width.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 namespace detent::cli {
 
 struct Terminal {
-  std::size_t columns = 0;         // of standard output's; 0: it is no terminal
-  bool is_error_terminal = false;  // standard error is one
-  bool is_input_terminal = false;  // standard input is one
+  std::size_t columns = 0;         // width of standard output; 0: it is not a terminal
+  bool is_error_terminal = false;  // standard error is a terminal
+  bool is_input_terminal = false;  // standard input is a terminal
 };
 
-/// That of this process.
+/// The terminal of this process.
 Terminal terminal_of_process() noexcept;
 
 }  // namespace detent::cli

@@ -19,7 +19,7 @@ struct Range {
   std::uint32_t first;
   std::uint32_t last;
 };
-// The blocks of Unicode's EastAsianWidth.txt that are wide throughout, and emoji.
+// Blocks in which all characters are wide (Unicode's EastAsianWidth.txt), and emoji.
 constexpr std::array<Range, 10> kWide{{{0x1100, 0x115F},
                                        {0x2E80, 0x303E},
                                        {0x3041, 0xA4CF},
@@ -41,7 +41,7 @@ bool is_in(const std::array<Range, kCount>& ranges, std::uint32_t code_point) {
   });
 }
 
-/// Requires: `character` is one character of UTF-8.
+/// Requires: `character` is one valid character in UTF-8.
 std::uint32_t code_point_of(std::string_view character) {
   const auto first = static_cast<std::uint8_t>(character.front());
   if (character.size() == 1) return first;
@@ -55,7 +55,8 @@ struct Step {
   std::size_t bytes;
   std::size_t width;
 };
-/// The character that `text` begins with. Requires: it isn't empty.
+/// The size of the first character of `text`. An invalid byte is one character. Requires: `text` is
+/// not empty.
 Step first_step(std::string_view text) {
   const std::size_t bytes = utf8_character_size(text);
   if (bytes == 0) return {1, 1};

@@ -1,4 +1,4 @@
-// Tables for people: columns that line up, and that fit a terminal where that can be.
+// Prints tables with aligned columns that fit the width of a terminal.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,20 @@
 
 namespace detent::cli {
 
-/// How many columns of a terminal `text` takes: one a character, two for those of East Asia that
-/// are wide, none for those that go onto the one before. What is no UTF-8 counts byte by byte.
+/// The number of columns that `text` takes on a terminal. A character takes one column, a wide
+/// character of East Asia two, a combining character none. A byte that is not UTF-8 takes one.
 std::size_t width_of(std::string_view text);
-/// `text`, or as much of it as goes with an ellipsis into `width` columns. Requires: width > 0.
+/// Returns `text`. If it is wider than `width` columns, it is cut and ends in an ellipsis.
+/// Requires: width > 0.
 std::string cut_to(const std::string& text, std::size_t width);
 
-/// Rows, the first one the heads; two blanks between columns, none at the end.
+/// One row of cells. The first row of a table has the headings.
 using Row = std::vector<std::string>;
+/// Prints a table with two spaces between columns and no spaces at the end of a line.
 void show_table(std::ostream& out, const std::vector<Row>& rows);
-/// In at most `columns` (0: however many it takes): what is in the columns `cuts`, counted from 0,
-/// is cut, the first of them as far as eight characters before the next is; then whole lines are.
+/// Prints a table that is at most `columns` wide; 0 means no limit. `cuts` are the numbers, from 0,
+/// of the table columns that may be cut. The first of them is cut to eight characters before the
+/// next one is cut. If the table is still too wide, whole lines are cut.
 void show_table(std::ostream& out, std::vector<Row> rows, std::size_t columns,
                 std::initializer_list<std::size_t> cuts);
 

@@ -20,9 +20,9 @@ TEST(TextTable, WidthsAreThoseOfATerminal) {
   EXPECT_EQ(width_of(""), 0U);
   EXPECT_EQ(width_of("abc"), 3U);
   EXPECT_EQ(width_of("h\xC3\xA9"), 2U);                 // é
-  EXPECT_EQ(width_of("\xE6\x97\xA5\xE6\x9C\xAC"), 4U);  // two of Japan's
+  EXPECT_EQ(width_of("\xE6\x97\xA5\xE6\x9C\xAC"), 4U);  // two Japanese characters
   EXPECT_EQ(width_of("e\xCC\x81"), 1U) << "the accent goes onto the e";
-  EXPECT_EQ(width_of("\xF0\x9F\x98\x80"), 2U);  // a face
+  EXPECT_EQ(width_of("\xF0\x9F\x98\x80"), 2U);  // an emoji
   EXPECT_EQ(width_of("\xFF\xC3"), 2U) << "no UTF-8";
 }
 
@@ -31,7 +31,7 @@ TEST(TextTable, WhatIsCutEndsInAnEllipsisAndIsStillUtf8) {
   EXPECT_EQ(cut_to("abcdef", 5), "abcd\xE2\x80\xA6");
   EXPECT_EQ(cut_to("abcdef", 1), "\xE2\x80\xA6");
   EXPECT_EQ(cut_to("\xC3\xA9\xC3\xA9\xC3\xA9", 2), "\xC3\xA9\xE2\x80\xA6");
-  // A wide one that would stick out is left out whole.
+  // A wide character that does not fit completely is left out.
   EXPECT_EQ(cut_to("\xE6\x97\xA5\xE6\x9C\xAC", 3), "\xE6\x97\xA5\xE2\x80\xA6");
   EXPECT_EQ(cut_to("\xE6\x97\xA5\xE6\x9C\xAC", 2), "\xE2\x80\xA6");
 }
@@ -49,7 +49,7 @@ TEST(TextTable, CutsTheFirstColumnNamedThenTheNextUntilItFits) {
             "NAME                N  TEXT\na-rather-long-name  1  xxxxxxxxxxxxxxxx\xE2\x80\xA6\n");
   EXPECT_EQ(shown(rows, 25, {2, 0}),
             "NAME          N  TEXT\na-rather-lo\xE2\x80\xA6  1  xxxxxxx\xE2\x80\xA6\n");
-  // Not below eight, and never what is not named: then the line is.
+  // A column is not cut below eight, and only the given columns are cut. Then lines are cut.
   EXPECT_EQ(shown(rows, 30, {2}),
             "NAME                N  TEXT\na-rather-long-name  1  xxxxxx\xE2\x80\xA6\n");
   EXPECT_EQ(shown(rows, 20, {2}),

@@ -1,5 +1,5 @@
-// What `detent token new` was asked for; docs/reference/cli.md describes it. What a scope may be is
-// the server's to find out.
+// The options of `detent token new`; docs/reference/cli.md describes them. The server code checks
+// the name and the scopes.
 #pragma once
 
 #include <string>

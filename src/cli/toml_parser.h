@@ -1,14 +1,15 @@
-// toml++, as a parser of files that people write: included from here only, so that all of the
-// program has one version of it.
+// Includes toml++, the parser of files that people write. No other file includes it, so the whole
+// program uses one configuration of it.
 //
-// Two promises of Debian's toml++ 3.3 don't hold for files that are wrong: "[\]" fails one of its
-// assertions, and a letter beyond ASCII outside of quotes reaches a place that it calls
-// unreachable, which is undefined behaviour. Without both such a file is refused as any wrong one
-// is, with its line (tests/fuzz/config_files.cc found them).
+// Two input files break Debian's toml++ 3.3. "[\]" fails an assertion. A letter beyond ASCII
+// outside of quotes reaches code that is marked as unreachable, which is undefined behaviour. The
+// macros below disable the assertion and return from the unreachable code, so the parser rejects
+// such files and names the line, as for other errors (tests/fuzz/config_files.cc found these
+// files).
 #pragma once
 
-#define TOML_EXCEPTIONS 0         // errors are values
-#define TOML_ENABLE_FORMATTERS 0  // it is only read
+#define TOML_EXCEPTIONS 0         // errors are values, not exceptions
+#define TOML_ENABLE_FORMATTERS 0  // the program only reads TOML
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/impl/forward_declarations.h>
 #undef TOML_UNREACHABLE

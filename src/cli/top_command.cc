@@ -27,7 +27,7 @@ Result<void> look(ApiClient& client, TopView& view) {
 }
 
 void show_once(const TopView& view, const Streams& streams) {
-  constexpr std::size_t kAnyWidth = 200;  // where it is no terminal
+  constexpr std::size_t kAnyWidth = 200;  // if standard output is not a terminal
   constexpr std::size_t kOtherLines = 7;
   const std::size_t width = streams.terminal.columns > 0 ? streams.terminal.columns : kAnyWidth;
   std::vector<std::string> lines = render_top(view, width, view.now.queues.size() + kOtherLines);
@@ -44,7 +44,7 @@ void show(const TopView& view, const std::string& answer, OutputFormat format,
   }
 }
 
-/// Shows until it is time to look again; keys are answered at once. False: somebody quits.
+/// Shows the view and handles keys until the interval has passed. Returns false if the user quits.
 bool show_and_wait(TopView& view, const std::string& answer, const ClientCall& call,
                    milliseconds interval, TopDisplay& display) {
   while (true) {

@@ -1,8 +1,8 @@
-// `detent top`: looks at a server again and again, and shows what it sees.
+// `detent top` requests the stats of a server again and again and shows them.
 //
-// On a terminal that is a screen which keys sort; elsewhere a line a look. What looks like a
-// terminal is behind an interface, so the loop runs in tests without one; top_terminal.h has the
-// real ones.
+// On a terminal it fills the screen, and keys choose the order of the queues. In a pipe it prints
+// one line per update. TopDisplay is the interface of the output, so tests run without a terminal.
+// top_terminal.h has the real displays.
 #pragma once
 
 #include <chrono>
@@ -19,30 +19,32 @@
 
 namespace detent::cli {
 
-/// What ended a wait.
+/// The reason why a wait ended.
 struct TopEvent {
   enum class Kind : std::uint8_t { time, key, resize, quit };
   Kind kind = Kind::time;
   char key = '\0';
 };
 
-/// Where it is shown. Thread-compatible.
+/// The output of `detent top`. Thread-compatible.
 class TopDisplay {
  public:
   virtual ~TopDisplay() = default;
-  /// False: it shows lines, one after the other.
+  /// Whether it is a screen. If not, it prints one line after the other.
   virtual bool is_screen() const = 0;
   virtual std::size_t width() const = 0;
   virtual std::size_t height() const = 0;
-  /// Shows these instead of what there was, or below it where it is no screen.
+  /// Replaces the screen with these lines. Without a screen, appends them.
   virtual void show(const std::vector<std::string>& lines) = 0;
-  /// Waits for something to happen, at most so long.
+  /// Waits for an event. After `most` it returns the event `time`.
   virtual TopEvent wait(std::chrono::milliseconds most) = 0;
 };
 
-/// Until somebody quits. Fails when the first look does, before `open` is called; after that a
-/// screen goes on and says what is wrong, lines end. With `once` it looks once and opens nothing.
 using OpenTopDisplay = std::function<std::unique_ptr<TopDisplay>(const Streams&)>;
+
+/// Runs until the user quits. If the first request fails, the command fails before it calls `open`.
+/// If a later request fails, a screen shows the error and continues; without a screen the command
+/// fails. With `once` it prints one update and does not call `open`.
 ExitCode run_top(const TopCommand& command, const ClientCall& call, ApiClient& client,
                  const Streams& streams, const OpenTopDisplay& open);
 

@@ -1,4 +1,4 @@
-// The loop of `detent top` over a display that plays somebody at a terminal.
+// Tests the loop of `detent top` with a display that plays scripted events.
 #include "cli/top_command.h"
 
 #include <deque>
@@ -15,10 +15,10 @@ namespace {
 
 using Kind = TopEvent::Kind;
 
-/// What is seen and done.
+/// The shown lines and the events to come.
 struct Stage {
   bool is_screen = true;
-  std::deque<TopEvent> events;  // then somebody quits
+  std::deque<TopEvent> events;  // after the last one, the user quits
   std::vector<std::vector<std::string>> shown = {};
   bool is_open = false;
 };
@@ -62,7 +62,7 @@ class TopCommandTest : public ScriptedCommands {
   Stage stage_;
 };
 
-TEST_F(TopCommandTest, LooksAgainWhenTimeHasPassedAndQuitsByKey) {
+TEST_F(TopCommandTest, UpdatesAfterTheIntervalAndQuitsByKey) {
   stage_.events = {{Kind::time}, {Kind::time}, {Kind::key, 'q'}, {Kind::time}};
   EXPECT_EQ(top(), ExitCode::done);
   EXPECT_EQ(asked(), Lines(3, "GET /v1/stats"));
@@ -70,7 +70,7 @@ TEST_F(TopCommandTest, LooksAgainWhenTimeHasPassedAndQuitsByKey) {
   EXPECT_FALSE(stage_.is_open);
 }
 
-TEST_F(TopCommandTest, AKeyAndANewSizeAreAnsweredWithoutAnotherLook) {
+TEST_F(TopCommandTest, AKeyOrANewSizeRedrawsWithoutARequest) {
   stage_.events = {{Kind::key, 's'}, {Kind::resize}, {Kind::key, 'x'}};
   EXPECT_EQ(top(), ExitCode::done);
   EXPECT_EQ(asked().size(), 1U);
@@ -80,14 +80,14 @@ TEST_F(TopCommandTest, AKeyAndANewSizeAreAnsweredWithoutAnotherLook) {
   EXPECT_EQ(stage_.shown[3][6].front(), 'b') << "a key that means nothing changes nothing";
 }
 
-TEST_F(TopCommandTest, AFirstLookThatFailsOpensNothing) {
+TEST_F(TopCommandTest, IfTheFirstRequestFailsNoDisplayIsOpened) {
   answer(503, R"({"type":"urn:detent:error:unavailable","detail":"starting"})");
   EXPECT_EQ(top(), ExitCode::failed);
   EXPECT_TRUE(stage_.shown.empty());
   EXPECT_EQ(err_.str(), "detent: starting\n");
 }
 
-TEST_F(TopCommandTest, AScreenOutlivesAServerThatIsAwayAndLinesDoNot) {
+TEST_F(TopCommandTest, AScreenSurvivesAStoppedServerButLinesEnd) {
   const Result<net::HttpResponse> good = script_.answer;
   script_.respond = [&](const net::HttpRequest&) -> Result<net::HttpResponse> {
     if (script_.asked.size() == 2) return Error{ErrorCode::unavailable, "nobody listens", ""};
@@ -106,7 +106,7 @@ TEST_F(TopCommandTest, AScreenOutlivesAServerThatIsAwayAndLinesDoNot) {
   EXPECT_EQ(err_.str(), "detent: nobody listens\n");
 }
 
-TEST_F(TopCommandTest, WithoutAScreenEachLookIsALine) {
+TEST_F(TopCommandTest, WithoutAScreenEachUpdateIsALine) {
   stage_.is_screen = false;
   stage_.events = {{Kind::time}};
   EXPECT_EQ(top(), ExitCode::done);
@@ -119,7 +119,7 @@ TEST_F(TopCommandTest, WithoutAScreenEachLookIsALine) {
   EXPECT_EQ(stage_.shown[0][0].front(), '{');
 }
 
-TEST_F(TopCommandTest, OnceLooksOnceAndOpensNothing) {
+TEST_F(TopCommandTest, OncePrintsOneUpdateAndOpensNoDisplay) {
   EXPECT_EQ(top(OutputFormat::people, true), ExitCode::done);
   EXPECT_TRUE(stage_.shown.empty());
   EXPECT_NE(out_.str().find("\na      0          9"), std::string::npos) << out_.str();

@@ -1,4 +1,4 @@
-// What `detent top` was asked for.
+// The options of `detent top`.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 namespace detent::cli {
 
 struct TopCommand {
-  bool once = false;  // one look, with the averages since the server's start
+  bool once = false;  // print one update, with averages since the start of the server
   std::chrono::milliseconds interval{1'000};
 };
 

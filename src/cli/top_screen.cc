@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// "812", "12.3k", "4.5M": four digits or fewer.
+/// A short text for a number: "812", "12.3k", "4.5M".
 std::string short_number(double value) {
   constexpr std::array<std::string_view, 5> kUnits{"", "k", "M", "G", "T"};
   std::size_t unit = 0;
@@ -42,7 +42,8 @@ std::string short_time(const std::optional<microseconds>& time) {
   return short_number(count / 1'000'000) + "s";
 }
 
-/// The bound of the bucket in which the `part`-th of all counts is: 1, 2, 4, … microseconds.
+/// An upper bound of a quantile: the bound of its bucket. The bounds are 1, 2, 4, … microseconds.
+/// `part` is from 0 to 1.
 std::optional<microseconds> quantile(const std::vector<std::uint64_t>& counts, double part) {
   std::uint64_t all = 0;
   for (const std::uint64_t count : counts) all += count;
@@ -52,7 +53,7 @@ std::optional<microseconds> quantile(const std::vector<std::uint64_t>& counts, d
   std::uint64_t seen = 0;
   std::size_t bucket = 0;
   while (bucket + 1 < counts.size() && seen + counts[bucket] < rank) seen += counts[bucket++];
-  constexpr std::size_t kLargest = 50;  // of the powers of two that fit
+  constexpr std::size_t kLargest = 50;  // a larger power of two could overflow
   return microseconds{std::int64_t{1} << std::min(bucket, kLargest)};
 }
 
@@ -81,7 +82,8 @@ std::int64_t age_of(const QueueStats& queue) {
   return queue.oldest_ready_age ? queue.oldest_ready_age->count() : -1;
 }
 
-/// What is sorted by, the largest first; equal ones by name.
+/// The value by which queues are sorted, largest first. Queues with equal values are sorted by
+/// name.
 std::int64_t weight_of(const QueueStats& queue, TopOrder order) {
   switch (order) {
     case TopOrder::ready:
@@ -97,7 +99,7 @@ std::int64_t weight_of(const QueueStats& queue, TopOrder order) {
     case TopOrder::name:
       return 0;
   }
-  return 0;  // only for a value that is no enumerator
+  return 0;  // unreachable for a valid TopOrder
 }
 
 std::vector<QueueStats> sorted(std::vector<QueueStats> queues, TopOrder order) {
@@ -109,12 +111,12 @@ std::vector<QueueStats> sorted(std::vector<QueueStats> queues, TopOrder order) {
   return queues;
 }
 
-/// The head of a column, marked when it is the one sorted by.
+/// The heading of a column, with a star if the queues are sorted by it.
 std::string head(std::string name, TopOrder column, TopOrder order) {
   return column == order ? std::move(name) + "*" : std::move(name);
 }
 
-/// The first `rows` queues in order, heads above them.
+/// The headings and the first `rows` queues in order.
 std::vector<std::string> queue_lines(const TopView& view, std::size_t width, std::size_t rows) {
   const TopOrder order = view.order;
   std::vector<Row> table{
@@ -205,7 +207,7 @@ std::vector<std::string> render_top(const TopView& view, std::size_t width, std:
           show_age(view.now.uptime),
       tasks_line(view), is_whole ? rates_line(rates) : std::string(kSomeQueuesOnly),
       is_whole ? late_line(view, rates) : std::string(), printable(view.trouble)};
-  const std::size_t fixed = lines.size() + 1;  // and the keys
+  const std::size_t fixed = lines.size() + 1;  // with the line of the keys
   if (height > fixed + 1) {
     for (std::string& line : queue_lines(view, width, height - fixed - 1)) {
       lines.push_back(std::move(line));

@@ -1,10 +1,9 @@
-// What `detent top` shows, as a pure function of two looks at a server and the size of the
-// terminal.
+// Renders the screen of `detent top`: a pure function of two answers of the server and the size of
+// the terminal.
 //
-// Time is the server's: rates are differences of its counters over the difference of its uptimes,
-// so neither its clock nor ours matters, and a look that came late is no dip. A server that was
-// started anew counts from nothing, and so does the first look: its rates are averages since the
-// start.
+// A rate is the difference of a counter divided by the difference of the uptimes in both answers.
+// So it does not depend on a clock, and a late request does not change it. For the first answer,
+// and after a restart of the server, rates are averages since the start of the server.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +16,24 @@
 
 namespace detent::cli {
 
-/// By what queues are sorted; each has a key that chooses it.
+/// The order of the queues. Each order has a key that chooses it.
 enum class TopOrder : std::uint8_t { ready, late, scheduled, leased, dead, name };
-/// Nothing for keys that choose none.
+/// The order of a key; nothing for other keys.
 std::optional<TopOrder> order_of_key(char key) noexcept;
 
-/// What happened between two looks.
+/// The activity of the server between two answers. Counts are per second.
 struct TopRates {
-  double accepted = 0;  // a second, as the others
+  double accepted = 0;
   double fired = 0;
   double completed = 0;
   double failed = 0;
   double dead = 0;
-  /// How late half and 99 of 100 of the tasks fired; bounds that are up to twice as much. None:
-  /// none fired.
+  /// The lateness that 50 % and 99 % of the fired tasks did not exceed. These are upper bounds: the
+  /// true values can be half as large. Nothing if no task fired.
   std::optional<std::chrono::microseconds> late_half;
   std::optional<std::chrono::microseconds> late_most;
 };
-/// `before` is an earlier look; one of an earlier run of the server is not looked at.
+/// `before` is an earlier answer. It is ignored if the server has restarted since.
 TopRates rates_between(const json::ServerStats& before, const json::ServerStats& now);
 
 struct TopView {
@@ -42,12 +41,12 @@ struct TopView {
   json::ServerStats before;
   json::ServerStats now;
   TopOrder order = TopOrder::ready;
-  std::string trouble;  // why the last look failed; empty: it did not
+  std::string trouble;  // error of the last request; empty: it succeeded
 };
-/// At most `height` lines of at most `width` columns; the last one tells the keys when `height` is
-/// enough for all else. Requires: width >= 1.
+/// Returns at most `height` lines of at most `width` columns. The last line explains the keys if
+/// `height` is large enough. Requires: width >= 1.
 std::vector<std::string> render_top(const TopView& view, std::size_t width, std::size_t height);
-/// The same on one line, for what is no terminal.
+/// The totals, rates and lateness on one line, for output to a pipe.
 std::string render_top_line(const TopView& view);
 
 }  // namespace detent::cli

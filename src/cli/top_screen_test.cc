@@ -36,7 +36,7 @@ TopView view_of_two_looks() {
   return view;
 }
 
-/// The names of the queues shown, in order.
+/// The names of the shown queues, in order.
 std::vector<std::string> names_in(const std::vector<std::string>& lines) {
   std::vector<std::string> names;
   for (const std::string& line : lines) {
@@ -57,7 +57,7 @@ TEST(TopScreen, WithATokenForSomeQueuesThereAreNoRates) {
   }
 }
 
-TEST(TopScreen, ShowsRatesPerSecondBetweenTheLooks) {
+TEST(TopScreen, ShowsRatesPerSecondBetweenTwoAnswers) {
   const TopRates rates = rates_between(view_of_two_looks().before, view_of_two_looks().now);
   EXPECT_DOUBLE_EQ(rates.accepted, 12'500);
   EXPECT_DOUBLE_EQ(rates.fired, 50);
@@ -67,7 +67,7 @@ TEST(TopScreen, ShowsRatesPerSecondBetweenTheLooks) {
   EXPECT_EQ(rates.late_most, microseconds{32});
 }
 
-TEST(TopScreen, AverageSinceTheStartWhenThereWasNoLookOrAnotherServer) {
+TEST(TopScreen, ShowsAveragesSinceTheStartAtFirstAndAfterARestart) {
   const TopView view = view_of_two_looks();
   const TopRates first = rates_between({}, view.now);
   EXPECT_DOUBLE_EQ(first.fired, 1'100.0 / 62);
@@ -125,7 +125,7 @@ TEST(TopScreen, NeverLargerThanTheTerminalWhateverItsSize) {
   EXPECT_EQ(names_in(render_top(view, 100, 8)), (Names{"mail"}));
 }
 
-TEST(TopScreen, ALineSaysTheSame) {
+TEST(TopScreen, TheLineHasTheSameFigures) {
   EXPECT_EQ(render_top_line(view_of_two_looks()),
             "up 1m 2s  scheduled 905  ready 12  leased 8  dead 4  accepted/s 12.5k  fired/s 50  "
             "completed/s 1.5  failed/s 0.5  late p50 8us  p99 32us");

@@ -24,13 +24,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::string_view kEnter = "\x1B[?1049h\x1B[?25l";  // the other screen, no cursor
+constexpr std::string_view kEnter = "\x1B[?1049h\x1B[?25l";  // alternate screen, hide the cursor
 constexpr std::string_view kLeave = "\x1B[?25h\x1B[?1049l";
 constexpr std::string_view kHome = "\x1B[H";
 constexpr std::string_view kEndLine = "\x1B[K\r\n";
 constexpr std::string_view kEndScreen = "\x1B[K\x1B[J";
 
-/// All of it, whatever the terminal takes at once; one that is gone is no matter.
+/// Writes all bytes, also if the terminal takes only a part at a time. Ignores a closed terminal.
 void write_all(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
@@ -39,7 +39,8 @@ void write_all(std::string_view bytes) {
   }
 }
 
-/// The signals of these, as bytes to be read, while it lives.
+/// Blocks the signals below and makes them readable from a descriptor. The destructor restores the
+/// signal mask.
 class Signals {
  public:
   Signals() {
@@ -59,7 +60,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   int descriptor() const { return descriptor_; }
-  /// 0: none has come.
+  /// Returns the next pending signal; 0 if there is none.
   int take() const {
     signalfd_siginfo info{};
     const bool is_read = ::read(descriptor_, &info, sizeof info) == sizeof info;
@@ -71,7 +72,7 @@ class Signals {
   int descriptor_ = -1;
 };
 
-/// Waits for a signal, or for input where `has_keys`; false when `most` has passed first.
+/// Waits for a signal, and for input if `has_keys`. Returns false after `most`.
 bool poll_input(const Signals& signals, bool has_keys, milliseconds most) {
   std::array<pollfd, 2> polled{
       {{.fd = signals.descriptor(), .events = POLLIN, .revents = 0},
@@ -79,8 +80,8 @@ bool poll_input(const Signals& signals, bool has_keys, milliseconds most) {
   return ::poll(polled.data(), polled.size(), static_cast<int>(most.count())) > 0;
 }
 
-/// The first key of what was typed. Arrows and the like are an escape and more (ECMA-48: CSI), and
-/// are passed over; an escape alone is the key of that name.
+/// The first key in the typed bytes. Keys such as arrows send an escape sequence (ECMA-48: CSI),
+/// which is skipped. A single escape byte is the Escape key.
 std::optional<char> first_key(std::string_view typed) {
   while (typed.size() > 1 && typed.starts_with('\x1B')) {
     const std::size_t end = typed.find_first_not_of("[O0123456789;", 1);
@@ -102,11 +103,11 @@ class Lines final : public TopDisplay {
     out_.flush();
   }
   TopEvent wait(milliseconds most) override {
-    // Nobody reads any more: the next line would be for nobody either.
+    // The reader of the pipe has closed it, so more lines are useless.
     if (!out_) return {.kind = TopEvent::Kind::quit};
     if (!poll_input(signals_, false, most)) return {.kind = TopEvent::Kind::time};
     const int signal = signals_.take();
-    if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP);  // and goes on here when it is continued
+    if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP);  // SIGCONT continues here
     const bool goes_on = signal == SIGTSTP || signal == SIGWINCH;
     return {.kind = goes_on ? TopEvent::Kind::time : TopEvent::Kind::quit};
   }
@@ -139,7 +140,7 @@ class Screen final : public TopDisplay {
     write_all(bytes);
   }
 
-  /// Keys and signals don't put off what is due: time counts from the last look on.
+  /// Keys and signals do not delay the next update: the interval counts from the last update.
   TopEvent wait(milliseconds most) override {
     const MonotonicTime now = clock_.now();
     if (!due_) due_ = now + most;
@@ -163,7 +164,7 @@ class Screen final : public TopDisplay {
     if (signal == SIGWINCH) return {.kind = TopEvent::Kind::resize};
     if (signal != SIGTSTP) return {.kind = TopEvent::Kind::quit};
     leave();
-    ::kill(::getpid(), SIGSTOP);  // and goes on here when it is continued
+    ::kill(::getpid(), SIGSTOP);  // SIGCONT continues here
     enter();
     return {.kind = TopEvent::Kind::resize};
   }
@@ -171,7 +172,7 @@ class Screen final : public TopDisplay {
   TopEvent read_key() {
     std::array<char, 64> keys{};
     const ssize_t count = ::read(STDIN_FILENO, keys.data(), keys.size());
-    if (count <= 0) return {.kind = TopEvent::Kind::quit};  // the terminal has gone
+    if (count <= 0) return {.kind = TopEvent::Kind::quit};  // the terminal is closed
     const auto key = first_key({keys.data(), static_cast<std::size_t>(count)});
     if (!key) return {.kind = TopEvent::Kind::resize};
     return {.kind = TopEvent::Kind::key, .key = *key};

@@ -1,8 +1,8 @@
-// The terminal that `detent top` has for itself, and the pipe that it hasn't.
+// The real displays of `detent top`: a screen for terminals, and lines for pipes.
 //
-// Control sequences are those of ECMA-48 and xterm, which every terminal in use knows; no library
-// is asked. Signals come as bytes of a descriptor (signalfd) beside the keys, so nothing happens in
-// a handler, and the way out is always the destructor, which gives the terminal back as it was.
+// The control sequences are those of ECMA-48 and xterm, which all terminals in use support, so no
+// library is needed. A descriptor (signalfd) delivers signals like keys, so there is no signal
+// handler. The destructor always restores the terminal.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@
 
 namespace detent::cli {
 
-/// A screen where standard input and output are a terminal, else lines on `out`. Blocks the signals
-/// that end or stop a process, for as long as it lives. At most one at a time.
+/// Returns a screen if standard input and output are a terminal, else lines on `out`. The display
+/// blocks the signals that end or stop a process until it is destroyed. Requires: only one display
+/// exists at a time.
 std::unique_ptr<TopDisplay> open_top_display(const Streams& streams);
 
 }  // namespace detent::cli

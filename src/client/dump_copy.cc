@@ -26,7 +26,7 @@ Error stream_error(const char* verb) {
           std::string(verb) + " the dump: " + std::generic_category().message(errno), ""};
 }
 
-/// What unpacks a file that begins so; "" when it is not packed, as far as is known.
+/// The command that decompresses a file with this beginning; "" for other files.
 std::string_view unpacking_command(std::string_view beginning) {
   if (beginning.starts_with("\x1F\x8B")) return "gzip -dc";
   if (beginning.starts_with("\x28\xB5\x2F\xFD")) return "zstd -dc";
@@ -38,7 +38,8 @@ Result<void> expect_unpacked(std::string_view beginning, const std::string& file
   const std::string command(unpacking_command(beginning));
   if (command.empty()) return ok();
   return Error{ErrorCode::data_loss,
-               file + " is packed; unpack it: " + command + " FILE | detent restore -", ""};
+               file + " is compressed; restore it with: " + command + " FILE | detent restore -",
+               ""};
 }
 
 }  // namespace
@@ -77,8 +78,8 @@ Result<bool> has_dump_end(std::istream& in) {
   if (end) return true;
   return Error{
       ErrorCode::data_loss,
-      "the end line of the dump does not count all that it must (" + end.error().message +
-          "): the dump is damaged; --partial restores it all the same",
+      "the dump is damaged: its end line does not have all counts (" + end.error().message +
+          "); --partial restores its lines",
       ""};
 }
 
@@ -86,7 +87,7 @@ Result<void> expect_dump(std::string_view beginning, const std::string& file) {
   TRY(expect_unpacked(beginning, file));
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || beginning[first] == '{') return ok();
-  return Error{ErrorCode::data_loss, file + " is no dump: a line of one is a JSON object", ""};
+  return Error{ErrorCode::data_loss, file + " is not a dump: each line of a dump is a JSON object", ""};
 }
 
 Result<void> DumpRestore::run(std::istream& in) {
@@ -94,10 +95,10 @@ Result<void> DumpRestore::run(std::istream& in) {
   for (std::uint64_t number = 1; in.peek() != std::istream::traits_type::eof(); ++number) {
     in.getline(line.data(), static_cast<std::streamsize>(line.size()));
     if (in.bad()) break;
-    // Told once, not line by line.
+    // Checked in the first line only, so that the error comes once.
     if (number == 1) TRY(expect_unpacked({line.data(), std::size_t(in.gcount())}, "the input"));
     if (in.fail()) {
-      const std::string what = "line " + std::to_string(number) + " is longer than any of a dump";
+      const std::string what = "line " + std::to_string(number) + " is longer than a line of a dump can be";
       return Error{ErrorCode::too_large, what, ""};
     }
     const std::size_t size = static_cast<std::size_t>(in.gcount()) - (in.eof() ? 0 : 1);

@@ -73,7 +73,7 @@ TEST_F(Program, AStopExitsWith0AndKeepsEveryTask) {
   EXPECT_EQ(client().get(task->id).value().state, TaskState::scheduled);
 }
 
-TEST_F(Program, AStopAnswersAWorkerThatWaits) {
+TEST_F(Program, AStopAnswersAWaitingWorker) {
   ASSERT_TRUE(server_.start());
   ApiClient waiting = client();
   ASSERT_TRUE(waiting.ready());
@@ -88,7 +88,7 @@ TEST_F(Program, AStopAnswersAWorkerThatWaits) {
   EXPECT_TRUE(tasks->empty());
 }
 
-TEST_F(Program, EventsAreToldAsTheyHappenAndEndWithTheServer) {
+TEST_F(Program, EventsArriveAsTheyHappenAndEndWithTheServer) {
   ASSERT_TRUE(server_.start());
   const std::string url = server_.url();
   test::RawSocket events(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
@@ -137,7 +137,7 @@ TEST_F(Program, Kill9LosesNoAcknowledgedTaskAndBringsBackNoCompletedOne) {
   EXPECT_EQ(after.stats().value().queues.at(0).scheduled, kept.size());
 }
 
-TEST_F(Program, ADataFolderInUseIsSaid) {
+TEST_F(Program, ADataFolderInUseIsReported) {
   ASSERT_TRUE(server_.start());
   const Outcome second = run("serve --http 127.0.0.1:0 --data " + data());
   EXPECT_EQ(second.status, 1);
@@ -145,7 +145,7 @@ TEST_F(Program, ADataFolderInUseIsSaid) {
   EXPECT_TRUE(client().ready());
 }
 
-TEST_F(Program, APortTakenIsSaid) {
+TEST_F(Program, ATakenPortIsReported) {
   ASSERT_TRUE(server_.start());
   const std::string address = server_.url().substr(std::string("http://").size());
   const Outcome second = run("serve --http " + address + " --data " + (folder_ / "other"));
@@ -153,7 +153,7 @@ TEST_F(Program, APortTakenIsSaid) {
   EXPECT_TRUE(says(second, address) && says(second, "in use")) << second.said;
 }
 
-TEST_F(Program, APathThatIsNoFolderIsSaid) {
+TEST_F(Program, AFileInsteadOfAFolderIsReported) {
   std::ofstream(data()) << "a file";
   const Outcome outcome = run("serve --http 127.0.0.1:0 --data " + data());
   EXPECT_EQ(outcome.status, 2);
@@ -167,7 +167,7 @@ TEST_F(Program, AFolderThatCannotBeMadeExitsWith1) {
   EXPECT_TRUE(says(outcome, "cannot be created: No such file")) << outcome.said;
 }
 
-TEST_F(Program, ADamagedFolderIsRefusedAndSaid) {
+TEST_F(Program, ADamagedFolderIsRefusedAndReported) {
   ASSERT_TRUE(server_.start());
   ASSERT_TRUE(client().schedule({.queue = "q", .due = 1h}));
   ASSERT_EQ(server_.stop(), 0);
@@ -180,7 +180,7 @@ TEST_F(Program, ADamagedFolderIsRefusedAndSaid) {
   EXPECT_TRUE(says(outcome, data()) && says(outcome, "damaged")) << outcome.said;
 }
 
-TEST_F(Program, AnAddressThatOthersReachIsRefused) {
+TEST_F(Program, AnAddressBeyondLoopbackIsRefused) {
   const Outcome outcome = run("serve --http 0.0.0.0:0 --data " + data());
   EXPECT_EQ(outcome.status, 2);
   EXPECT_TRUE(says(outcome, "--auth")) << outcome.said;
@@ -240,7 +240,7 @@ TEST_F(Program, ADumpIsRestoredIntoAnEmptyServerAndDumpedAsTheSameBytes) {
   EXPECT_TRUE(says(sound, "records     4 ") && says(sound, "all is well")) << sound.said;
 }
 
-TEST_F(Program, ACheckOfAFolderWithoutDataMakesNone) {
+TEST_F(Program, ACheckOfAFolderWithoutDataCreatesNone) {
   EXPECT_EQ(run("check --data " + data()).status, 3);
   EXPECT_FALSE(std::filesystem::exists(data()));
   std::filesystem::create_directory(data());
@@ -250,7 +250,7 @@ TEST_F(Program, ACheckOfAFolderWithoutDataMakesNone) {
 
 // A byte that the disk has changed: RocksDB refuses the block. And a record that was damaged before
 // it was written.
-TEST_F(Program, ACheckTellsAllThatIsDamaged) {
+TEST_F(Program, ACheckReportsAllDamage) {
   write_sound_folder(data());
   const Outcome sound = run("check --data " + data());
   EXPECT_EQ(sound.status, 0);

@@ -110,7 +110,7 @@ TEST_F(Secrets, ANameIsShown) {
 }
 
 // What cannot be used is told without its password: an address is part of the message.
-TEST_F(Secrets, ABadAddressIsToldWithoutItsPassword) {
+TEST_F(Secrets, ABadAddressIsReportedWithoutItsPassword) {
   for (const char* url : {"redis://u:canary@", "ftp://u:canary@127.0.0.1:1", "redis://u:canary"}) {
     server_.options().flags = {"--external", url};
     ASSERT_TRUE(server_.spawn());

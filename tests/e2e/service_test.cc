@@ -41,7 +41,7 @@ class Service : public ::testing::Test {
                        .wrapper = {"env", "NOTIFY_SOCKET=" + socket_.name()}}};
 };
 
-TEST_F(Service, TellsThatItIsReadyThatItReloadsAndThatItStops) {
+TEST_F(Service, TellsSystemdThatItIsReadyReloadsAndStops) {
   write_settings("");
   ASSERT_TRUE(server_.start());
   EXPECT_EQ(socket_.next(), "READY=1");
@@ -60,7 +60,7 @@ TEST_F(Service, TellsThatItIsReadyThatItReloadsAndThatItStops) {
   EXPECT_TRUE(socket_.is_silent());
 }
 
-TEST_F(Service, ReadsItsFileAgainAndAWrongOneLeavesTheOldInForce) {
+TEST_F(Service, AReloadReadsTheFileAndABadFileChangesNothing) {
   write_settings("log-level = \"error\"\nmemory = \"64M\"\n");
   ASSERT_TRUE(server_.start());
   EXPECT_EQ(socket_.next(), "READY=1");
@@ -88,7 +88,7 @@ TEST_F(Service, ReadsItsFileAgainAndAWrongOneLeavesTheOldInForce) {
   EXPECT_EQ(server_.stop(), 0);
 }
 
-TEST_F(Service, TellsOfAVariableThatIsOfNoSetting) {
+TEST_F(Service, LogsAnUnknownVariable) {
   write_settings("");
   server_.options().wrapper.emplace_back("DETENT_MEMROY=1G");
   ASSERT_TRUE(server_.start());
@@ -113,7 +113,7 @@ TEST_F(Service, FeedsTheWatchdog) {
   EXPECT_EQ(server_.stop(), 0);
 }
 
-TEST_F(Service, EndsWhatARevokedTokenWaitsForAndWatches) {
+TEST_F(Service, EndsWaitsAndStreamsOfARevokedToken) {
   const std::string tokens = folder_ / "tokens.toml";
   const auto write_tokens = [&tokens](const std::string& names) {
     std::ofstream out(tokens);
@@ -154,7 +154,7 @@ TEST_F(Service, EndsWhatARevokedTokenWaitsForAndWatches) {
   EXPECT_EQ(server_.stop(), 0);
 }
 
-TEST_F(Service, GoesOnWhenNobodyReadsItsLogAnyMore) {
+TEST_F(Service, ContinuesWhenNobodyReadsItsLog) {
   const std::string log = folder_ / "log";
   ASSERT_EQ(::mkfifo(log.c_str(), S_IRUSR | S_IWUSR), 0);
   const int reader = ::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -174,7 +174,7 @@ TEST_F(Service, GoesOnWhenNobodyReadsItsLogAnyMore) {
 
 bool is_sanitized() { return ::mallinfo2().uordblks == 0; }
 
-TEST_F(Service, OutOfMemoryUnderLoadExitsWith1AndSaysWhy) {
+TEST_F(Service, OutOfMemoryUnderLoadExitsWith1AndAReason) {
   if (is_sanitized()) GTEST_SKIP() << "a sanitizer reserves memory without end";
   write_settings("");
   ASSERT_TRUE(server_.start());
@@ -193,7 +193,7 @@ TEST_F(Service, OutOfMemoryUnderLoadExitsWith1AndSaysWhy) {
       << server_.log();
 }
 
-TEST_F(Service, ALackOfMemoryAtTheStartExitsWith1AndSaysWhy) {
+TEST_F(Service, TooLittleMemoryAtTheStartExitsWith1AndAReason) {
   if (is_sanitized()) GTEST_SKIP() << "a sanitizer reserves memory without end";
   write_settings("");
   int failed = 0;
@@ -209,7 +209,7 @@ TEST_F(Service, ALackOfMemoryAtTheStartExitsWith1AndSaysWhy) {
   EXPECT_GT(failed, 0);
 }
 
-TEST_F(Service, ABodyThatIsTooBigCostsNoMemory) {
+TEST_F(Service, ATooLargeBodyCostsNoMemory) {
   constexpr std::size_t kGrowth = std::size_t{8} << 20U;
   write_settings("");
   ASSERT_TRUE(server_.start());

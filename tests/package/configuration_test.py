@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Holds docs/operating/configuration.md and packaging/detent.toml to the program: every setting of
-`detent serve` is in the page's table with its three names and in the example with its description
-and default, no other is, and the example can be read by the program.
+"""Compares docs/operating/configuration.md and packaging/detent.toml with the program.
 
-Called with the program, the page and the example; a fourth argument, --write, writes table and
-example anew.
+The table of the page has exactly the settings of `detent serve`, each with its three names. The
+example has exactly these settings, each with its description and default, and the program can read
+the example.
+
+The arguments are the program, the page and the example. With the fourth argument --write, the
+script writes the table and the example again.
 """
 
 import os
@@ -16,10 +18,11 @@ import unittest
 
 PROGRAM, PAGE, EXAMPLE = sys.argv[1:4]
 EXAMPLE_HEAD = """\
-# Settings of `detent serve`. Each line below shows a setting as it is when nothing is said; take
-# the # away to change it. A variable (DETENT_LOG_LEVEL) wins over this file, a flag (--log-level)
-# over both. `detent serve --config FILE --print-config` shows what is in force, and why.
-# The service reads this file as /etc/detent/detent.toml.
+# Settings of `detent serve`. Each line below shows the default of a setting, or the form of its
+# value. To change a setting, remove the # before it. A variable (DETENT_LOG_LEVEL) takes precedence
+# over this file, and a flag (--log-level) over both. `detent serve --config FILE --print-config`
+# shows the settings in effect and their sources. The service reads this file as
+# /etc/detent/detent.toml.
 """
 
 
@@ -30,7 +33,7 @@ def run(*arguments):
 
 
 def settings():
-    """Name → the line that sets its default, or None when it has none."""
+    """Maps each name to the line that sets its default, or to None without a default."""
     lines = {}
     for line in run("--print-config").splitlines():
         unset = re.match(r"# ([\w-]+) is not set", line)
@@ -43,8 +46,10 @@ def settings():
 
 
 def descriptions():
-    """Name → what --help says of it."""
-    option = r"^ +--([\w-]+)(?: (\S+?)(?:=\S+)?)?(?: \(Env:\w+\))?\s+(.+)$"
+    """Maps each name to the form of its value and its description in --help."""
+    # "  --name VALUE:UINT in [1 - 256]=DEFAULT (Env:VARIABLE)", and the description behind it.
+    value = r"(\S+?)(?::UINT in \[.*?\])?(?:=\S+)?"
+    option = rf"^ +--([\w-]+)(?: {value})?(?: \(Env:\w+\))?\s+(.+)$"
     found = re.findall(option, run("--help"), re.M)
     return {name: (value, text) for name, value, text in found}
 
@@ -81,10 +86,10 @@ class Configuration(unittest.TestCase):
 
     def test_the_page_has_the_settings_the_program_has(self):
         self.assertGreater(len(settings()), 10)
-        self.assertEqual(TABLE.search(read(PAGE))[0], table(), "write it anew with --write")
+        self.assertEqual(TABLE.search(read(PAGE))[0], table(), "write it again with --write")
 
     def test_the_example_has_the_settings_the_program_has(self):
-        self.assertEqual(read(EXAMPLE), example(), "write it anew with --write")
+        self.assertEqual(read(EXAMPLE), example(), "write it again with --write")
 
     def test_the_example_can_be_read(self):
         printed = run("--print-config", "--config", EXAMPLE)
