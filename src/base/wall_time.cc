@@ -117,7 +117,8 @@ Result<milliseconds> scan_time_of_day(Scanner& scanner) {
   if (!second) return not_a_time();
   if (*second == 60)
     return invalid("leap seconds (:60) are not supported; use :59 or the next :00");
-  if (*hour > 23 || *minute > 59 || *second > 59) return invalid("the time of day must be 00:00:00 to 23:59:59");
+  if (*hour > 23 || *minute > 59 || *second > 59)
+    return invalid("the time of day must be 00:00:00 to 23:59:59");
   milliseconds fraction{0};
   if (scanner.take('.')) {
     const auto scanned = scanner.take_fraction();
@@ -132,7 +133,8 @@ Result<milliseconds> scan_time_of_day(Scanner& scanner) {
 Result<std::chrono::minutes> scan_offset(Scanner& scanner) {
   if (scanner.take_either('Z', 'z')) return std::chrono::minutes{0};
   const bool ahead = scanner.peek() == '+';
-  if (!scanner.take_either('+', '-')) return invalid("the time needs its offset from UTC, Z or +hh:mm");
+  if (!scanner.take_either('+', '-'))
+    return invalid("the time needs its offset from UTC, Z or +hh:mm");
   const auto hours = scanner.take_digits(2);
   if (!hours || !scanner.take(':')) return not_a_time();
   const auto minutes = scanner.take_digits(2);

@@ -76,18 +76,18 @@ Result<bool> has_dump_end(std::istream& in) {
   if (!kind || *kind != json::DumpLineKind::end) return false;
   const auto end = json::parse_dump_line(last);
   if (end) return true;
-  return Error{
-      ErrorCode::data_loss,
-      "the dump is damaged: its end line does not have all counts (" + end.error().message +
-          "); --partial restores its lines",
-      ""};
+  return Error{ErrorCode::data_loss,
+               "the dump is damaged: its end line does not have all counts (" +
+                   end.error().message + "); --partial restores its lines",
+               ""};
 }
 
 Result<void> expect_dump(std::string_view beginning, const std::string& file) {
   TRY(expect_unpacked(beginning, file));
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || beginning[first] == '{') return ok();
-  return Error{ErrorCode::data_loss, file + " is not a dump: each line of a dump is a JSON object", ""};
+  return Error{ErrorCode::data_loss, file + " is not a dump: each line of a dump is a JSON object",
+               ""};
 }
 
 Result<void> DumpRestore::run(std::istream& in) {
@@ -98,7 +98,8 @@ Result<void> DumpRestore::run(std::istream& in) {
     // Checked in the first line only, so that the error comes once.
     if (number == 1) TRY(expect_unpacked({line.data(), std::size_t(in.gcount())}, "the input"));
     if (in.fail()) {
-      const std::string what = "line " + std::to_string(number) + " is longer than a line of a dump can be";
+      const std::string what =
+          "line " + std::to_string(number) + " is longer than a line of a dump can be";
       return Error{ErrorCode::too_large, what, ""};
     }
     const std::size_t size = static_cast<std::size_t>(in.gcount()) - (in.eof() ? 0 : 1);
