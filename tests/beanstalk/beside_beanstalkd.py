@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The same random commands, by several clients, to the program and to beanstalkd beside it: every
-reply must be the same, but for what docs/reference/beanstalk.md names as different.
+"""Sends the same random commands from several clients to the program and to beanstalkd.
 
-Called with the program, and with seeds to replay. Without beanstalkd it says that it was skipped.
+All replies must be equal, except for the differences in docs/reference/beanstalk.md.
+
+The arguments are the program and optionally seeds to replay. Without beanstalkd the test is
+skipped.
 """
 
 import random
@@ -19,12 +21,12 @@ from child_programs import die_with_parent, free_port, wait_until  # noqa: E402
 
 PROGRAM = sys.argv[1]
 SEEDS = [int(seed) for seed in sys.argv[2:]] or [random.randrange(1 << 32) for _ in range(3)]
-COMMANDS = 400  # of each seed
+COMMANDS = 400  # per seed
 WORKERS = 3
 TUBES = ["a", "b", "c"]
 SKIPPED = 77
 
-# Of stats-job and stats-tube: what is of the clock, and what beanstalk.md says is different.
+# Fields of stats-job and stats-tube that depend on the clock or differ according to beanstalk.md.
 LEFT_OUT = ("age", "time-left", "pause-time-left", "file", "delay", "cmd-touch")
 
 
@@ -34,7 +36,7 @@ class Client:
         self.replies = self.socket.makefile("rb")
 
     def ask(self, command):
-        """The reply's line as words, and its body."""
+        """Returns the words of the reply line, and the body."""
         self.socket.sendall(command.encode())
         words = self.replies.readline().decode().split()
         if not words:
@@ -46,7 +48,7 @@ class Client:
 
 
 class Side:
-    """One of the two servers: its clients, and its ids by the number of the put."""
+    """One of the two servers: its clients, and its job ids by the number of the put."""
 
     def __init__(self, port, prefix):
         self.prefix = prefix
@@ -54,7 +56,7 @@ class Side:
         self.ids = []
 
     def ask(self, client, command, job):
-        """What both sides must answer alike."""
+        """The part of an answer that must be equal on both sides."""
         text = command if job is None else command.replace("%", str(self.ids[job]))
         words, body = self.clients[client].ask(text)
         if words[0] == "INSERTED":
@@ -79,7 +81,7 @@ class Side:
 
 
 class Commands:
-    """Random ones; priorities are all different, since equal ones are ordered by another rule."""
+    """Random commands. All priorities differ, because the order of equal priorities differs."""
 
     KINDS = {"put": 12, "reserve-with-timeout 0": 10, "delete %": 4, "release %": 5, "bury %": 5,
              "touch %": 2, "kick": 2, "kick-job %": 3, "peek %": 3, "peek-ready": 2,
@@ -94,7 +96,7 @@ class Commands:
         self.puts = 0
 
     def next(self):
-        """(client, command, the job it is about)"""
+        """Returns (client, command, job of the command or None)."""
         kind = self.random.choices(list(self.KINDS), list(self.KINDS.values()))[0]
         client = self.random.randrange(WORKERS)
         job = None
@@ -106,7 +108,8 @@ class Commands:
 
     def text(self, kind):
         if kind == "put":
-            # Delays are far, each further than those before: nothing becomes due meanwhile.
+            # Delays are long, so that no job becomes due during the test, and each delay is longer
+            # than the earlier ones.
             delay = self.random.choice([0, 0, 0, 1_000 + self.puts])
             self.puts += 1
             size = self.random.randrange(9)
@@ -141,7 +144,8 @@ def compare(seed, ports):
             print("  ", line)
         sys.exit(1)
 
-    for tube in commands.tubes:  # one that nobody knows would be forgotten there, with its counts
+    # beanstalkd forgets a tube without clients, with its counts. So one client watches all tubes.
+    for tube in commands.tubes:
         ask(WORKERS, f"watch {tube}\r\n")
     for client in range(WORKERS):
         ask(client, f"use {commands.tubes[client]}\r\n")
@@ -152,7 +156,7 @@ def compare(seed, ports):
 
 
 def port_of(output):
-    """What the program printed when it was ready."""
+    """Reads the port from the line that the program prints when it is ready."""
     return int(re.search(r"beanstalk at 127\.0\.0\.1:(\d+)", output.readline())[1])
 
 

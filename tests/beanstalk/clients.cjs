@@ -1,11 +1,11 @@
-// Four published clients of beanstalk against the real program: jackd, fivebeans, beanstalkd and
-// node-beanstalk. Each puts with and without a delay, reserves, buries, kicks, deletes and reads
-// stats; one scenario for all, through a small adapter a client.
+// Runs four published beanstalk clients against the real program: jackd, fivebeans, beanstalkd and
+// node-beanstalk. All run the same scenario, each through a small adapter: put with and without a
+// delay, reserve, bury, kick, delete and stats.
 //
 //   node clients.cjs build/release/detent
-//   node clients.cjs --port 11300          # against what listens there, as a check of this test
+//   node clients.cjs --port 11300          # against the server on this port, to check the test
 //
-// Exits with 77 (skipped) when the packages of this folder's lock file are not installed.
+// Exits with 77 (skipped) if the packages of the lock file in this folder are not installed.
 'use strict';
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
@@ -16,7 +16,7 @@ const { createRequire } = require('node:module');
 
 const load = createRequire(__filename);
 
-// ---- one adapter a client: the same verbs, answers as plain values ----
+// ---- adapters: the same verbs for each client, answers as plain values ----
 
 async function jackd(port) {
   const JackdClient = load('jackd');
@@ -72,7 +72,7 @@ async function beanstalkd(port) {
   const client = new Client('127.0.0.1', port);
   await client.connect();
   const job = ([id, body]) => ({ id: String(id), body: String(body) });
-  // It makes its fields' names camelCase.
+  // This client converts the names of fields to camelCase.
   const dashed = (stats) =>
     Object.fromEntries(
       Object.entries(stats).map(([key, value]) => [
@@ -84,7 +84,7 @@ async function beanstalkd(port) {
     reserve: async () => job(await client.reserve()),
     bury: (id) => client.bury(id, 7),
     peekBuried: async () => job(await client.peekBuried()),
-    kick: (id) => client.kickJob(id), // it has no `kick`
+    kick: (id) => client.kickJob(id), // this client has no `kick`
     destroy: (id) => client.delete(id),
     stats: async () => dashed(await client.stats()),
     statsJob: async (id) => dashed(await client.statsJob(id)),
@@ -116,7 +116,7 @@ async function nodeBeanstalk(port) {
 
 const kClients = { jackd, fivebeans, beanstalkd, 'node-beanstalk': nodeBeanstalk };
 
-// ---- what each does ----
+// ---- the scenario ----
 
 async function scenario(client, name) {
   const tube = 'npm-' + name;
@@ -135,7 +135,7 @@ async function scenario(client, name) {
   await client.bury(now);
   assert.deepEqual(await client.peekBuried(), { id: now, body: 'now' });
   await client.kick(now);
-  // The delayed one may be due by now: both come, in whichever order.
+  // The delayed job may be due already, so the two jobs come in any order.
   const got = [await client.reserve(), await client.reserve()];
   assert.deepEqual(got.map((job) => job.body).sort(), ['later', 'now']);
   const story = await client.statsJob(now);

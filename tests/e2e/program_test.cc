@@ -1,5 +1,5 @@
-// The program as a process: what it says and how it exits when it cannot start, that it stops when
-// told to, that kill -9 loses nothing it acknowledged, and that a dump brings all of it back.
+// Tests the program as a process: its error messages and exit codes if it cannot start, a graceful
+// stop, recovery after kill -9, and dump and restore.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -29,10 +29,10 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 
 struct Outcome {
   int status = -1;
-  std::string said;  // on both streams
+  std::string said;  // output on both streams
 };
 
-/// Runs `detent ARGUMENTS` to its end.
+/// Runs `detent ARGUMENTS` and waits for its end.
 Outcome run(const std::string& arguments) {
   const std::string command = std::string(DETENT_BINARY) + " " + arguments + " 2>&1";
   std::FILE* out = ::popen(command.c_str(), "r");
@@ -160,7 +160,8 @@ TEST_F(Program, AFileInsteadOfAFolderIsReported) {
   EXPECT_TRUE(says(outcome, data()) && says(outcome, "not a folder")) << outcome.said;
 }
 
-// Not the command line is wrong, but what is there: it may be mounted later, or given to the user.
+// The command line is valid, and the folder can become usable later, for example after a mount. So
+// the exit code is 1 (failed) and not 2 (wrong usage).
 TEST_F(Program, AFolderThatCannotBeMadeExitsWith1) {
   const Outcome outcome = run("serve --http 127.0.0.1:0 --data " + (folder_ / "no/data"));
   EXPECT_EQ(outcome.status, 1);
@@ -248,8 +249,8 @@ TEST_F(Program, ACheckOfAFolderWithoutDataCreatesNone) {
   EXPECT_TRUE(std::filesystem::is_empty(data()));
 }
 
-// A byte that the disk has changed: RocksDB refuses the block. And a record that was damaged before
-// it was written.
+// Two kinds of damage: a changed byte on disk, which RocksDB detects in the block, and a record
+// that was damaged before it was written.
 TEST_F(Program, ACheckReportsAllDamage) {
   write_sound_folder(data());
   const Outcome sound = run("check --data " + data());

@@ -1,5 +1,6 @@
-// No secret reaches the log or the metrics: the server at its most talkative, canaries in every
-// place of good and bad requests that a client can write to.
+// Tests that secrets do not reach the log or the metrics. The server logs at level debug. All
+// fields of valid and invalid requests contain a "canary", a word that must not appear in the
+// output.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 namespace detent {
 namespace {
 
-/// A canary in every request; in base64 "Y2FuYXJ5" it is looked for as well.
+/// The word in each request. The search also finds it in base64.
 constexpr const char* kCanary = "canary";
 constexpr const char* kCanaryInBase64 = "Y2FuYXJ5";
 
@@ -30,7 +31,7 @@ struct Request {
 
 class Secrets : public ::testing::Test {
  protected:
-  /// The whole answer.
+  /// Sends a request and returns the whole answer.
   std::string send(const Request& request) const {
     test::RawSocket socket(port_of(server_.url()));
     socket.send(request.method + " " + request.target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
@@ -50,7 +51,7 @@ class Secrets : public ::testing::Test {
                        .log_level = "debug"}};
 };
 
-/// Good and bad, in every field that is not a name (of a queue, a schedule).
+/// Valid and invalid requests with the canary in each field, except names of queues and schedules.
 std::vector<Request> requests() {
   const std::string token = "Authorization: Bearer canary-token\r\n";
   return {
@@ -101,7 +102,8 @@ TEST_F(Secrets, NeverReachTheLogOrTheMetrics) {
   EXPECT_NE(server_.log().find("info stopping"), std::string::npos) << "the log was looked at";
 }
 
-// The control: a name is no secret, so it is shown, and the search finds it.
+// Checks the search itself. Names are not secret, so the metrics show them, and the search finds
+// them.
 TEST_F(Secrets, ANameIsShown) {
   ASSERT_TRUE(server_.start());
   send({"POST", "/v1/tasks", R"({"queue":"canary","delay":"1h"})"});
@@ -109,7 +111,7 @@ TEST_F(Secrets, ANameIsShown) {
   EXPECT_EQ(server_.stop(), 0);
 }
 
-// What cannot be used is told without its password: an address is part of the message.
+// The error for a bad address contains the address, but without its password.
 TEST_F(Secrets, ABadAddressIsReportedWithoutItsPassword) {
   for (const char* url : {"redis://u:canary@", "ftp://u:canary@127.0.0.1:1", "redis://u:canary"}) {
     server_.options().flags = {"--external", url};

@@ -1,8 +1,8 @@
-// The server as systemd runs it: what it tells of itself, and what it reads again when it is told
-// to. The test is the service manager.
+// Tests the server as a service of systemd: its notifications, and the reload of its files. The
+// test plays the part of systemd.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <malloc.h>  // tidy-ok(third-party): glibc tells whether a sanitizer is in its place
+#include <malloc.h>  // tidy-ok(third-party): shows whether a sanitizer replaces malloc
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -165,7 +165,7 @@ TEST_F(Service, ContinuesWhenNobodyReadsItsLog) {
   ASSERT_TRUE(server_.start());
   EXPECT_EQ(socket_.next(), "READY=1");
   ::close(reader);
-  server_.signal(SIGHUP);  // which it logs
+  server_.signal(SIGHUP);  // makes the server write to its log
   EXPECT_TRUE(socket_.next());
   EXPECT_EQ(socket_.next(), "READY=1");
   EXPECT_TRUE(ApiClient::create(server_.url()).value().ready());
@@ -201,7 +201,7 @@ TEST_F(Service, TooLittleMemoryAtTheStartExitsWith1AndAReason) {
     server_.options().wrapper = {"prlimit", "--as=" + std::to_string(mebibytes << 20U)};
     const std::string before = server_.log();
     if (server_.start()) break;
-    if (server_.exit_status() == 127) continue;  // the loader of libraries had too little
+    if (server_.exit_status() == 127) continue;  // the dynamic linker ran out of memory
     ++failed;
     EXPECT_EQ(server_.exit_status(), 1) << mebibytes << " MiB: " << server_.log();
     EXPECT_GT(server_.log().size(), before.size()) << mebibytes << " MiB";

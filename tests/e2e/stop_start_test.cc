@@ -1,6 +1,6 @@
-// Graceful stops under load lose nothing: producers and workers are at work over HTTP while the
-// server is stopped and started again, round after round. Every acknowledged task is completed in
-// the end, and none that was not is handed out for ever.
+// Tests graceful stops under load. Producers and workers use HTTP while the server is stopped and
+// started again several times. In the end each acknowledged task is completed, and no task is
+// handed out forever.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 constexpr int kRounds = 5;
 constexpr std::size_t kTasksARound = 100;
 
-/// What producers and workers have been told. Thread-safe.
+/// The acknowledgements that producers and workers received. Thread-safe.
 class Told {
  public:
   void accepted(TaskId id) {
@@ -31,7 +31,7 @@ class Told {
     accepted_.insert(id.value);
     changed_.notify_all();
   }
-  /// Returns when so many more have been accepted.
+  /// Waits until `count` more tasks have been accepted.
   void await_more(std::size_t count) {
     const MutexLock lock(mutex_);
     const std::size_t enough = accepted_.size() + count;
@@ -41,7 +41,7 @@ class Told {
     const MutexLock lock(mutex_);
     ++completed_[id.value];
   }
-  /// Those accepted of which no completion was acknowledged.
+  /// Accepted tasks without an acknowledged completion.
   std::vector<TaskId> open() {
     const MutexLock lock(mutex_);
     std::vector<TaskId> ids;
@@ -64,7 +64,8 @@ class Told {
   std::map<std::uint64_t, int> completed_ DETENT_GUARDED_BY(mutex_);
 };
 
-/// How often the server has been started, for those that found it away. Thread-safe.
+/// Counts the starts of the server. A client that finds the server stopped waits for the next
+/// start. Thread-safe.
 class Starts {
  public:
   int count() {
@@ -76,7 +77,7 @@ class Starts {
     ++count_;
     changed_.notify_all();
   }
-  /// Returns when it has been started more often than `before`.
+  /// Waits until the server has been started more than `before` times.
   void await_more_than(int before) {
     const MutexLock lock(mutex_);
     while (count_ <= before) changed_.wait(mutex_);
@@ -90,7 +91,7 @@ class Starts {
 
 class StopAndStart : public ::testing::Test {
  protected:
-  /// Until told to end; when the server is away, waits until it has been started again.
+  /// Calls `step` until `is_over`. If a step fails, waits for the next start of the server.
   template <class Step>
   void repeat(const std::atomic<bool>& is_over, Step step) {
     while (!is_over) {
@@ -106,7 +107,7 @@ class StopAndStart : public ::testing::Test {
     if (task) told_.accepted(task->id);
     return task.has_value();
   }
-  /// False when the server is away.
+  /// Returns false if the server does not answer.
   bool lease_and_complete(ApiClient& client, std::chrono::milliseconds wait) {
     const auto tasks = client.lease({.queue = "q", .max = 10, .visibility_timeout = 1s}, wait);
     if (!tasks) return false;
@@ -114,7 +115,7 @@ class StopAndStart : public ::testing::Test {
     for (const auto& task : *tasks) leases.push_back(task.lease);
     if (leases.empty()) return true;
     const auto outcomes = client.complete(leases);
-    if (!outcomes) return false;  // unknown: it may be done
+    if (!outcomes) return false;  // the result is unknown: the tasks may be completed
     for (std::size_t i = 0; i < leases.size(); ++i) {
       const Result<LeaseOutcome>& outcome = (*outcomes)[i];
       if (outcome && *outcome == LeaseOutcome::done) told_.completed((*tasks)[i].id);
@@ -130,7 +131,7 @@ class StopAndStart : public ::testing::Test {
 
 TEST_F(StopAndStart, UnderLoadLosesNothing) {
   ASSERT_TRUE(server_.start());
-  std::atomic<bool> is_over = false;  // set once, read by all; only the flag itself matters
+  std::atomic<bool> is_over = false;  // set once; it orders no other memory
   std::vector<std::thread> threads;
   const auto produces = [this](ApiClient& client) { return produce(client); };
   const auto works = [this](ApiClient& client) { return lease_and_complete(client, 1s); };
@@ -148,7 +149,7 @@ TEST_F(StopAndStart, UnderLoadLosesNothing) {
   starts_.started();
   for (std::thread& thread : threads) thread.join();
 
-  // What is left, and what was leased by a call whose answer got lost, is handed out again.
+  // Completes the remaining tasks. Tasks of a lost lease answer come back when their lease expires.
   ApiClient client = ApiClient::create(server_.url()).value();
   const auto left = [&client] {
     const auto queues = client.queues().value();
@@ -157,8 +158,8 @@ TEST_F(StopAndStart, UnderLoadLosesNothing) {
                : queues[0].stats.scheduled + queues[0].stats.ready + queues[0].stats.leased;
   };
   while (left() > 0) ASSERT_TRUE(lease_and_complete(client, 1s));
-  // A completion whose answer got lost is no loss: the task is gone because it is done. Such calls
-  // are at most one a worker and round.
+  // If the answer to a completion was lost, the task is completed although the worker does not know
+  // it. Each worker can lose at most one answer per round.
   EXPECT_LE(told_.open().size(), 2 * 10 * kRounds);
   for (const TaskId id : told_.open()) {
     EXPECT_EQ(client.get(id).error().code, ErrorCode::not_found);

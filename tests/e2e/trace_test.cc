@@ -1,8 +1,10 @@
-// Years of real delays through engine and disk on a clock that jumps from event to event: each task
-// fires in its millisecond, none is lost, and memory is bounded by the load window.
+// Replays years of delays through the engine and a store on disk, with a clock that jumps from
+// event to event. Each task must fire in its millisecond, and the load window must bound the
+// memory.
 //
-// DETENT_TRACE names the trace (examples/orders reads the same); without it one is made up with the
-// same shape: bursts of arrivals over years, delays log-uniform from a second to months.
+// DETENT_TRACE names the file of the trace, in the format of examples/orders. Without it, the test
+// generates a trace of the same shape: bursts of arrivals over years, and log-uniform delays from a
+// second to months.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +48,8 @@ std::vector<orders::Order> read_trace(std::uint64_t seed) {
   return orders::read_trace(file, 1.0).value();
 }
 
-/// Workers that complete all they get, at once, and note what was wrong with it.
+/// Replays a trace. Its workers complete each task immediately and count the tasks that fire on
+/// time.
 class Replay {
  public:
   Replay(Store& store, std::vector<orders::Order> trace)
@@ -120,7 +123,7 @@ TEST(Trace, YearsOfRealDelaysFireInTheirMillisecondWithMemoryBoundedByTheWindow)
   for (const QueueStats& queue : replay.stats().queues) {
     EXPECT_EQ(queue.scheduled + queue.ready + queue.leased + queue.dead, 0u) << queue.queue;
   }
-  // Ten minutes of the trace are a small part of it at any moment.
+  // The load window is ten minutes, which is a small part of the trace at any time.
   EXPECT_LT(replay.most_loaded(), replay.tasks() / 10);
   RecordProperty("tasks", static_cast<int>(replay.tasks()));
   RecordProperty("most_in_memory", static_cast<int>(replay.most_loaded()));

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Every command of the program against a real server: its exit code, where it writes, --json, and
-that tables fit the terminal. A command that --help lists and the table here doesn't fails the test.
+"""Runs each command of the program against a real server and checks its exit code, its output
+streams, --json, and that tables fit the terminal. The test fails if --help lists a command that is
+missing in the table below.
 
-Called with the program.
+The argument is the program.
 """
 
 import fcntl
@@ -20,7 +21,7 @@ import unittest
 PROGRAM = sys.argv[1]
 DONE, FAILED, USAGE, NOT_FOUND = 0, 1, 2, 3
 
-# What is typed, its exit code, and whether --json makes it print JSON. "{…}" is filled in.
+# Arguments, exit code, and whether --json prints JSON. The test fills in "{…}".
 LINES = (
     ("put mail {payload} --delay 1h --key k", DONE, True),
     ("put mail {payload} --queue x", USAGE, False),
@@ -103,7 +104,7 @@ LINES = (
     ("completion csh", USAGE, False),
     ("serve --http nonsense", USAGE, False),
 )
-# No --json: a server's events have --log-format, the others print for machines anyway.
+# Commands without --json. `serve` has --log-format; the output of the others is for machines.
 WITHOUT_JSON = {"serve", "completion", "token new"}
 NO_SERVER_ASKED = {"serve", "completion", "token", "check", "cron"}
 
@@ -155,7 +156,7 @@ class Commands(unittest.TestCase):
             with self.subTest(line):
                 if line.startswith("schedule") and "put" not in line:
                     call("schedule put s --every 1h --queue mail")
-                # A key goes on standing for what another test had.
+                # The key of an earlier test still exists.
                 own = line.replace("--key k", "--key of-json")
                 if line.startswith("queue remove"):
                     call(line.replace("remove", "set") + " --paused no")
@@ -211,7 +212,7 @@ class Commands(unittest.TestCase):
 
     @staticmethod
     def least(line):
-        """What cannot be cut: ids, times and numbers of a table."""
+        """The width that cannot be cut: ids, times and numbers of a table."""
         return 110 if line in ("list", "schedule list", "stats", "queues") else 0
 
     def on_terminal(self, line, columns):
@@ -225,7 +226,7 @@ class Commands(unittest.TestCase):
             while part := os.read(ours, 65536):
                 text += part
         except OSError:
-            pass  # how Linux tells that the other side is closed
+            pass  # Linux reports a closed terminal in this way
         os.close(ours)
         self.assertEqual(process.wait(), 0)
         return text.decode().splitlines()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Has bash, zsh and fish complete command lines by what `detent completion` prints.
+"""Lets bash, zsh and fish complete command lines with the scripts of `detent completion`.
 
-Called with the program and the shells there are. Each shell gets the same lines; zsh, which
-completes only while somebody types, gets them over a pseudo-terminal.
+The arguments are the program and the installed shells. Each shell gets the same lines. zsh
+completes only at a terminal, so it gets a pseudo-terminal.
 """
 
 import os
@@ -17,7 +17,7 @@ import unittest
 
 PROGRAM, SHELLS = sys.argv[1], sys.argv[2:]
 
-# What is typed, and what must and must not be among the completions.
+# The typed line, completions that it must have, and completions that it must not have.
 LINES = (
     ("detent sch", {"schedule"}, {"put"}),
     ("detent schedule tr", {"trigger"}, {"lease"}),
@@ -34,7 +34,7 @@ LINES = (
     ("detent put or", {"orders"}, {"mail"}),
     ("detent list --queue or", {"orders"}, {"mail"}),
 )
-# Names that a shell must not read as anything but a name.
+# Names that a shell must not expand or run.
 ODD_QUEUES = ("x$(evil)", "x;evil")
 
 
@@ -60,7 +60,7 @@ def complete_in_fish(script, line, folder):
 
 
 class Zsh:
-    """A zsh that somebody types into."""
+    """A zsh at a pseudo-terminal, into which the test types."""
 
     def __init__(self, script, folder):
         child, self.terminal = pty.fork()
@@ -78,7 +78,7 @@ class Zsh:
         os.write(self.terminal, text.encode())
 
     def read_until(self, end):
-        """All that is written until `end` is, or half a minute is over."""
+        """Reads until `end` appears, for at most half a minute."""
         heard, give_up = "", time.monotonic() + 30
         while end not in heard and time.monotonic() < give_up:
             if select.select([self.terminal], [], [], 0.1)[0]:
@@ -97,7 +97,7 @@ class Zsh:
 
 
 class Server:
-    """With queues to complete."""
+    """A server with queues, whose names can be completed."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -178,7 +178,7 @@ class Completion(unittest.TestCase):
             os.environ["DETENT_URL"] = url
 
     def test_bash_completes_what_follows_an_equals_sign(self):
-        """Which bash takes for a word of its own."""
+        """bash takes the equals sign as a word."""
         code = (f"source {self.script('bash')}; COMP_WORDS=(detent list --state = de); "
                 "COMP_CWORD=4; _detent; echo \"${COMPREPLY[@]}\"")
         run = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)

@@ -1,5 +1,6 @@
-# Run by ctest (CMakeLists.txt here): installs when WAY is find_package, then configures, builds and
-# runs consumer/ in WORK. Any step that fails fails the test. WORK is made anew each time.
+# A test script, called by CMakeLists.txt in this folder. If WAY is find_package, it installs
+# Detent. Then it configures, builds and runs consumer/ in a new folder WORK. If a step fails, the
+# test fails.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -9,26 +10,26 @@ set(arguments -DWAY=${WAY})
 if(WAY STREQUAL "find_package")
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
   list(APPEND arguments -DCMAKE_PREFIX_PATH=${WORK}/prefix)
-  # Nothing of ours may come from anywhere else, and no private header may be among the installed.
+  # All files of Detent must come from this installation, and it must not have private headers.
   file(GLOB_RECURSE headers RELATIVE ${WORK}/prefix/include ${WORK}/prefix/include/*)
   list(FILTER headers EXCLUDE REGEX "^detent/")
   if(headers)
     message(FATAL_ERROR "installed outside include/detent: ${headers}")
   endif()
-  # What only the Debian packages have is left out, /etc above all.
+  # Leaves out the files that only the Debian packages have, such as those in /etc.
   file(STRINGS ${BUILD}/install_manifest.txt outside REGEX "^/")
   list(FILTER outside EXCLUDE REGEX "^${WORK}/prefix/")
   if(outside)
     message(FATAL_ERROR "installed outside the prefix: ${outside}")
   endif()
-  # The unit starts the program that was installed with it.
+  # The unit must start the installed program.
   set(unit ${WORK}/prefix/lib/systemd/system/detent.service)
   if(EXISTS ${WORK}/prefix/bin/detent)
     file(STRINGS ${unit} start REGEX "^ExecStart=")
     if(NOT start MATCHES "^ExecStart=${WORK}/prefix/bin/detent serve ")
       message(FATAL_ERROR "${unit} starts something else: ${start}")
     endif()
-    # What is printed by the program at the installation holds something.
+    # The program generates these files during the installation. They must not be empty.
     foreach(file bash-completion/completions/detent zsh/site-functions/_detent
         fish/vendor_completions.d/detent.fish man/man1/detent.1)
       file(SIZE ${WORK}/prefix/share/${file} size)
@@ -38,7 +39,7 @@ if(WAY STREQUAL "find_package")
     endforeach()
   endif()
 else()
-  # The library alone, so it has to do without what the server needs.
+  # Builds the library alone, without the dependencies of the server.
   list(APPEND arguments -DDETENT_SOURCE=${SOURCE} -DDETENT_SANITIZE=${SANITIZE}
     -DCMAKE_DISABLE_FIND_PACKAGE_RocksDB=ON -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
     -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
@@ -54,7 +55,7 @@ run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer host)
 run(${WORK}/build/consumer)
 run(${WORK}/build/host)
 if(WAY STREQUAL "find_package")
-  # Its optional components are not found then, but it is.
+  # The package is found, but its optional components are not.
   run(${configure} -B ${WORK}/without -DCMAKE_DISABLE_FIND_PACKAGE_RocksDB=ON
     -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
 endif()

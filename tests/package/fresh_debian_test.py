@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Installs, upgrades, removes and purges the Debian packages in a new Debian 12, with apt-get, and
-serves there as the unit would; compiles users of the library there, and the library itself, with
-nothing but g++ and CMake in view. `./dev package --test` builds the packages and runs this.
+"""Installs, upgrades, removes and purges the Debian packages with apt-get in a new Debian 12.
 
-The new Debian is made by debootstrap once and kept as a tarball; its packages come from where those
-of this machine do. No systemd runs in it, so what the unit says is done here: its user, variables,
-the folder of its state, and the datagram by which the server says that it is ready. From the first
-start on the test has a network of its own, in which ports are free. Needs root; leaves nothing.
+There it also runs the server as the unit does, compiles programs that use the library, and builds
+the library with only g++ and CMake. `./dev package --test` builds the packages and runs this test.
 
-Called with the folder of the packages, the sources, and the tarball to keep.
+debootstrap makes the new Debian once, and a tarball keeps it. Its packages come from the same
+source as those of this machine. It runs no systemd, so the test does the work of the unit: user,
+variables, state folder, and the datagram with which the server reports that it is ready. From the
+first start, the test has its own network, where all ports are free. It needs root and leaves no
+files.
+
+The arguments are the folder of the packages, the sources, and the tarball to keep.
 """
 
 import contextlib
@@ -28,9 +30,9 @@ import unittest
 
 PACKAGES, SOURCE, KEPT = map(pathlib.Path, sys.argv[1:4])
 ROOT = pathlib.Path(tempfile.mkdtemp(prefix="detent-debian."))
-# What a user of the library has; the server needs none of it.
+# Packages that a user of the library has. The server needs none of them.
 BASE_PACKAGES = "g++,cmake,make,pkg-config,ca-certificates"
-# What the library is built of.
+# Packages that are needed to build the library.
 LIBRARY_SOURCES = ("CMakeLists.txt", "LICENSE", "cmake", "include", "src", "packaging")
 CLONE_NEWNS, CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP_RUNNING = 0x20000, 0x40000000, 0x8914, 0x41
 
@@ -44,7 +46,7 @@ def run(*command, **settings):
 
 
 def inside(*command):
-    """Runs a command in the new Debian; what it says. An environment as at a login."""
+    """Runs a command in the new Debian, with a login environment. Returns its output."""
     return run("chroot", ROOT, "env", "-i", "HOME=/root", "LANG=C.UTF-8",
                "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                "DEBIAN_FRONTEND=noninteractive", *command)
@@ -61,14 +63,14 @@ def leave(namespace):
 
 
 def mirror():
-    """Where this machine's apt has Debian 12 from."""
+    """The address from which apt of this machine gets Debian 12."""
     known = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages",
                 "Origin: Debian", "Codename: bookworm").split()
     return known[0] if known else "http://deb.debian.org/debian"
 
 
 def make_root():
-    """A new Debian in ROOT, with what apt needs on this machine to reach its packages."""
+    """Makes a new Debian in ROOT, with the settings that apt needs to reach the packages."""
     if not KEPT.exists():
         run("debootstrap", "--variant=minbase", f"--include={BASE_PACKAGES}", "bookworm", ROOT,
             mirror())
@@ -88,7 +90,7 @@ def make_root():
 
 
 def copy_packages():
-    """The packages, and the server's once more as a later version, for an upgrade."""
+    """Copies the packages, and makes a later version of the server package for an upgrade."""
     for path in PACKAGES.glob("*.deb"):
         shutil.copy(path, ROOT)
     [server] = ROOT.glob("detent_*.deb")
@@ -102,20 +104,20 @@ def copy_packages():
 
 
 def user():
-    """The line of the server's user in /etc/passwd; None when there is none."""
+    """The line of the user detent in /etc/passwd, or None."""
     return next((line for line in (ROOT / "etc/passwd").read_text().splitlines()
                  if line.startswith("detent:")), None)
 
 
 def unit_settings():
-    """The [Service] part of the installed unit; the last one of a name counts."""
+    """The [Service] section of the installed unit. The last value of a name counts."""
     text = (ROOT / "usr/lib/systemd/system/detent.service").read_text()
     return dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
 
 
 @contextlib.contextmanager
 def server():
-    """The server as the unit starts it, from when it says that it is ready until SIGTERM."""
+    """Starts the server as the unit does, waits until it is ready, and stops it with SIGTERM."""
     unit = unit_settings()
     state = f"/var/lib/{unit['StateDirectory']}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
@@ -146,7 +148,7 @@ def exists(path):
 
 
 class Debian(unittest.TestCase):
-    """The tests go on from where the one before ended, in the order of their names."""
+    """The tests run in the order of their names. Each continues where the previous one ended."""
 
     @classmethod
     def setUpClass(cls):
@@ -251,7 +253,7 @@ class Debian(unittest.TestCase):
 if __name__ == "__main__":
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         sys.exit("this needs root and debootstrap (apt-get install debootstrap)")
-    leave(CLONE_NEWNS)  # what is mounted below is gone with this process
+    leave(CLONE_NEWNS)  # the mounts below end with this process
     run("mount", "--make-rprivate", "/")
     try:
         unittest.main(argv=sys.argv[:1], failfast=True, exit=True)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs each `curl` line of pages about HTTP against a real server, by curl, and holds the answer to
-the one that the page shows: the same status, members and types, the same words. Ids, leases,
-versions, times and numbers are others; where a later line has one that an answer above showed, it
-is sent with the server's.
+"""Runs each `curl` line of the pages about HTTP against a real server and compares the answers.
 
-A page is one story on a new server, its lines in order. The answer of a block's last line is the
-block right behind it. Called with the program and the pages.
+The answer must have the same status, members, types and words as the page shows. Ids, leases,
+versions, times and numbers may differ. If a later line contains such a value from an answer above,
+the test sends the real value of the server instead.
+
+Each page runs on a new server, line by line. The answer to the last line of a block is in the next
+block. The arguments are the program and the pages.
 """
 
 import json
@@ -23,7 +24,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```\n", re.M | re.S)
 
 
 def steps(page):
-    """(curl line, answer shown or None) in the order of the page."""
+    """Yields (curl line, shown answer or None) in the order of the page."""
     blocks = list(FENCE.finditer(page))
     for block, following in zip(blocks, blocks[1:] + [None]):
         if block[1] != "sh":
@@ -37,7 +38,7 @@ def steps(page):
 
 
 def split_answer(shown):
-    """A shown answer as its status, headers and body; the first two may be left out."""
+    """Splits a shown answer into status, headers and body. Status and headers may be missing."""
     status, headers = None, {}
     lines = shown.splitlines()
     if match := re.match(r"(?:HTTP/1\.1 )?(\d{3}) ", lines[0]):
@@ -50,7 +51,7 @@ def split_answer(shown):
 
 
 class Page(unittest.TestCase):
-    """Made for one page; `learned` has what the page shows → what the server has for it."""
+    """The run of one page. `learned` maps a value in the page to the real value of the server."""
 
     def __init__(self, path):
         super().__init__("runs_as_shown")
@@ -104,7 +105,7 @@ class Page(unittest.TestCase):
             for key, value in shown.items():
                 self.compare(value, real[key], key)
         elif isinstance(shown, list):
-            if name != "lateness_counts":  # as many as the latest task needs
+            if name != "lateness_counts":  # its length depends on the latest task
                 self.assertLessEqual(len(shown), len(real), name)
             for value, other in zip(shown, real):
                 self.compare(value, other, name)

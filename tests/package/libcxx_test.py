@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The installed headers compile with clang and libc++, as a program on macOS or FreeBSD uses them.
-libc++ differs from libstdc++: there, std::stop_source::request_stop() is not const.
+"""Compiles the public headers with clang and libc++, as programs on macOS and FreeBSD do.
 
-libc++ has no <stop_token> before version 18, so libcxx/stop_token declares what the standard has.
-Called with clang++; skipped (77) if that has no libc++.
+libc++ differs from libstdc++: its std::stop_source::request_stop() is not const. Before version 18
+it has no <stop_token>, so libcxx/stop_token declares the standard one.
+
+The argument is clang++. The test is skipped (exit status 77) if it has no libc++.
 """
 
 import pathlib

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""-DDETENT_SERVER=OFF: the library alone, configured, built, installed and used with a compiler and
-CMake only in view. PATH leads to them and to nothing else, tl::expected and Boost are hidden though
-they may be installed, and every header that was read is ours or comes with the compiler. What uses
-it is the program that docs/start.md shows.
+"""Configures, builds, installs and uses the library alone (-DDETENT_SERVER=OFF).
 
-Called with a folder to work in, the compiler, and what starts it, ccache or nothing. Debian says
-which header belongs to what, by dpkg; elsewhere that one test is skipped.
+The build finds only a compiler and CMake: PATH has nothing else, and tl::expected and Boost are
+hidden. Each header that the build reads must be ours or belong to the compiler. The program that
+uses the library is the one in docs/start.md.
+
+The arguments are a work folder, the compiler, and optionally its launcher, such as ccache. The test
+of the headers needs dpkg and is skipped without it.
 """
 
 import os
@@ -20,7 +21,7 @@ WORK, COMPILER, LAUNCHER = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 PREFIX, BUILD = WORK / "prefix", WORK / "build"
 TOOLS = ("cmake", "ninja", "as", "ld", "ar", "ranlib", "nm", "objcopy", "objdump", "strip")
-# What g++ comes with, on Debian.
+# Packages that belong to g++ on Debian.
 OF_THE_COMPILER = r"libc6-dev|linux-libc-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev|libcrypt-dev"
 
 
@@ -42,7 +43,7 @@ def configure(source, build, *settings):
 
 
 def headers_read():
-    """Those that are not ours, of the whole build, as the compiler told ninja."""
+    """The headers of the whole build that are not ours, from the dependency files of ninja."""
     lines = set(re.findall(r"^ +(\S+)$", run("ninja", "-C", BUILD, "-t", "deps"), re.MULTILINE))
     paths = {(BUILD / line).resolve() for line in lines}
     return {path for path in paths if SOURCE not in path.parents}

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Holds what is written about the command line to the program: docs/reference/detent.1 is what
-`detent man` prints and names all that --help does; docs/reference/cli.md names every command and
-option, and none that isn't there.
+"""Compares the documentation of the command line with the program.
 
-Called with the program and the folder of the two. To make the page anew:
+docs/reference/detent.1 must be the output of `detent man` and have all options of --help.
+docs/reference/cli.md must have exactly the commands and options of the program.
+
+The arguments are the program and the folder of both pages. To update the page:
 build/release/detent man >docs/reference/detent.1
 """
 
@@ -26,7 +27,7 @@ def output_of(*arguments):
 
 
 def options_of(text):
-    """The options a --help lists, not those its examples use."""
+    """The options in the list of a --help, without those in its examples."""
     return set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", text, re.MULTILINE))
 
 
@@ -36,7 +37,7 @@ def commands_of(text):
 
 
 def all_commands():
-    """As they are typed: "put", "cron next"."""
+    """The full names of all commands, such as "put" and "cron next"."""
     commands = set()
     for command in commands_of(output_of("--help")):
         parts = commands_of(output_of(command, "--help"))
@@ -51,7 +52,7 @@ COMMANDS = all_commands()
 
 
 def section(name):
-    """The text of a .SH or .SS of the page up to the next one."""
+    """The text of a section (.SH or .SS) of the page."""
     match = re.search(rf"^\.S[HS] {name}\n(.*?)(?=^\.S[HS] |\Z)", MANUAL, re.M | re.S)
     return match[1] if match else ""
 

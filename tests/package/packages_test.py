@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The packages that CPack makes of a build tree: what is in them and what is not, what they depend
-on, lintian, and that the library, unpacked anywhere, is found by CMake and by pkg-config, and the
-tarball's program serves. What installing them does is for fresh_debian_test.py beside this.
+"""Checks the packages that CPack makes of a build tree: files, dependencies, and lintian.
 
-Called with the build tree, cpack, a folder to work in, and the compiler the tree was built with.
+Also checks that CMake and pkg-config find the unpacked library in any folder, and that the program
+of the tarball serves. fresh_debian_test.py tests the installation.
+
+The arguments are the build tree, cpack, a work folder, and the compiler of the build tree.
 """
 
 import gzip
@@ -39,7 +40,7 @@ PROGRAM_FILES = {"bin/detent", "share/man/man1/detent.1", "share/doc/detent/LICE
 
 
 def run(*command, **settings):
-    """Runs it, and tells what it said if it fails."""
+    """Runs a command. If it fails, the error contains its output."""
     settings.setdefault("env", os.environ)
     process = subprocess.run([str(word) for word in command], text=True, check=False,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **settings)
@@ -49,7 +50,7 @@ def run(*command, **settings):
 
 
 class Package:
-    """A .deb: its fields, its maintainer scripts, and its files, unpacked under `root`."""
+    """A .deb package: its fields, its maintainer scripts, and its files unpacked under `root`."""
 
     def __init__(self, name):
         [self.path] = (WORK / "packages").glob(f"{name}_*.deb")
@@ -142,7 +143,7 @@ class Packages(unittest.TestCase):
 
 
 class Consumers(unittest.TestCase):
-    """The unpacked package, wherever it lies: nothing in it may name the folder it was built in."""
+    """Uses the unpacked package in another folder. Its files must not name the build folder."""
 
     prefix = LIBRARY.root / "usr"
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs `detent top` of the real program against the real server, at a terminal that is played here:
-what it shows, that keys and a new size are answered, and that the terminal is given back as it was
-after q, after SIGINT and after SIGTERM.
+"""Runs `detent top` against a real server at a pseudo-terminal.
 
-Called with the program.
+Checks its output, its reaction to keys and to a new size, and that it restores the terminal after
+q, SIGINT and SIGTERM.
+
+The argument is the program.
 """
 
 import fcntl
@@ -45,7 +46,7 @@ class Server:
 
 
 class Terminal:
-    """A terminal of 100 columns and 20 lines, and `detent top` in it."""
+    """Runs `detent top` in a terminal of 100 columns and 20 lines."""
 
     def __init__(self, *arguments):
         self.ours, self.theirs = pty.openpty()
@@ -64,7 +65,7 @@ class Terminal:
         os.write(self.ours, keys.encode())
 
     def read_until(self, pattern):
-        """Fails when that isn't shown within half a minute."""
+        """Waits for a text on the screen. Fails after half a minute."""
         give_up = time.monotonic() + 30
         while not (match := re.search(pattern, self.heard, re.S)):
             if time.monotonic() > give_up:

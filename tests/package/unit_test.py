@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Holds packaging/detent.service.in to systemd itself, which need not run for that: the unit is
-valid, `systemd-analyze security` rates it at most 2.0, and a unit without its hardening worse. With
-the user that systemd makes, and with the one that the Debian package makes.
+"""Checks packaging/detent.service.in with the tools of systemd, which does not have to run.
 
-Called with the program and the unit. Exit status 77, skipped, where systemd is not installed.
+The unit is valid. `systemd-analyze security` rates it at most 2.0, and rates a unit without the
+hardening worse. The test checks the unit with the user that systemd makes, and with the user of the
+Debian package.
+
+The arguments are the program and the unit. Exit status 77 (skipped) if systemd is not installed.
 """
 
 import pathlib
@@ -26,7 +28,7 @@ def analyze(unit, *arguments):
 
 
 def security(unit):
-    """The exit status says whether the exposure is at most 2.0."""
+    """Runs the analysis. The exit status is 0 if the exposure is at most 2.0."""
     return analyze(unit, "security", "--offline=true", "--threshold=20")
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Alerts of the real program, received by a real HTTP server: one when a figure is above its
-threshold, one when it has recovered, none in between; signed with the server's own key; through the
-guard of addresses.
+"""Tests the alerts of the real program with a real HTTP server as the receiver.
 
-Called with the program.
+The program sends one alert when a figure crosses its threshold and one when the figure recovers.
+Alerts are signed with the key of the server, and the address guard applies to them.
+
+The argument is the program.
 """
 
 import base64
@@ -26,7 +27,7 @@ PATIENCE = 60
 
 
 class Receiver:
-    """Answers each request with the next of `statuses`, then with 204; keeps them in order."""
+    """Answers the requests with `statuses` in order, then with 204. Keeps the requests."""
 
     def __init__(self, *statuses):
         self.received = queue.Queue()
@@ -95,7 +96,7 @@ class Alerts(unittest.TestCase):
         return what
 
     def test_one_when_it_fires_and_one_when_it_has_recovered(self):
-        receiver = self.started(Receiver(500))  # the first time it is not received
+        receiver = self.started(Receiver(500))  # the first delivery fails
         server = self.started(Server("--alert-webhook", receiver.url, "--alert-pending", "2",
                                      "--alert-dead", "0", "--webhook-allow", "127.0.0.0/8"))
         for _ in range(5):
@@ -111,7 +112,7 @@ class Alerts(unittest.TestCase):
                             body])
         expected = base64.b64encode(hmac.new(server.key(), signed, hashlib.sha256).digest())
         self.assertEqual(again["webhook-signature"], "v1," + expected.decode())
-        # What comes next is the next crossing, so nothing was told in between.
+        # The next alert is the recovery, so there was no alert in between.
         server.post("/v1/queues/q/purge")
         self.assertEqual(json.loads(receiver.next()[1])["type"], "alert.recovered")
         server.post("/v1/tasks", {"queue": "dies", "max_attempts": 1})

@@ -1,9 +1,10 @@
-// Webhooks of the real program, received by real HTTP servers and verified by the published library
-// of Standard Webhooks for Node. What is asserted is what arrived and in which order, never when.
+// Tests webhooks of the real program with real HTTP servers as receivers. The published Node
+// library of Standard Webhooks verifies the signatures. The tests check the requests and their
+// order, but not their times.
 //
 //   node deliveries.cjs build/release/detent
 //
-// Exits with 77 (skipped) when the package of this folder's lock file is not installed.
+// Exits with 77 (skipped) if the package of the lock file in this folder is not installed.
 'use strict';
 const assert = require('node:assert/strict');
 const crypto = require('node:crypto');
@@ -25,7 +26,7 @@ class Server {
     this.flags = flags;
     this.address = '127.0.0.1:0';
   }
-  /// The first start takes a free port, the later ones the same again.
+  /// The first start takes a free port. Later starts use the same port.
   async start() {
     this.process = spawn(this.program,
       ['serve', '--data', this.data, '--http', this.address, '--beanstalk', 'off',
@@ -56,13 +57,13 @@ class Server {
     const text = await answer.text();
     return { status: answer.status, text, json: text.startsWith('{') ? JSON.parse(text) : undefined };
   }
-  /// Returns the id.
+  /// Schedules a task and returns its id.
   async schedule(task) {
     const { status, json, text } = await this.ask('POST', '/v1/tasks', { queue: 'q', ...task });
     assert.equal(status, 201, text);
     return json.id;
   }
-  /// Asks until the answer is so.
+  /// Repeats the request until the answer meets the condition.
   async until(target, is) {
     for (;;) {
       const answer = await this.ask('GET', target);
@@ -75,9 +76,9 @@ class Server {
   }
 }
 
-// ---- who receives ----
+// ---- the receiver ----
 
-/// Keeps each request until the test has answered it.
+/// An HTTP server that keeps each request until the test answers it.
 class Receiver {
   constructor() {
     this.arrived = [];
@@ -112,13 +113,13 @@ function answer(held, status, headers = {}, body = '') {
   held.response.writeHead(status, headers).end(body);
 }
 
-/// Throws when the library refuses it.
+/// Throws an error if the library rejects the signature.
 function verify(held, key, body = held.body) {
   new Webhook(key).verify(body.toString('latin1'), held.headers, { jsonParse: false });
 }
 const signed = (held) => held.headers['webhook-signature'].split(' ').length;
 
-// ---- what must be true ----
+// ---- the tests ----
 
 async function isVerifiedByTheLibrary(server, receiver) {
   const key = server.ownKey();
@@ -149,7 +150,7 @@ async function isVerifiedByTheLibrary(server, receiver) {
   answer(bytes, 200);
 }
 
-/// The control: what was tampered with, and who has another key, is refused by the library.
+/// Checks the library itself: it must reject a changed body and another key.
 async function isRefusedWhenTamperedWith(server, receiver) {
   const key = server.ownKey();
   await server.schedule({ payload: { amount: 10 }, webhook: receiver.url });
@@ -201,7 +202,7 @@ async function stopsWhenItIsGone(server, receiver) {
   assert.match(json.history.at(-1).error, /^410 Gone/);
 }
 
-/// One receiver answers nobody; whatever goes to the other arrives all the same.
+/// One receiver does not answer. The requests to the other receiver must still arrive.
 async function isNotHeldUpByOthers(server, receiver) {
   const slow = await new Receiver().listen();
   for (let i = 0; i < 100; ++i) {
@@ -209,7 +210,7 @@ async function isNotHeldUpByOthers(server, receiver) {
   }
   const held = [await slow.next()];
   for (let i = 0; i < 100; ++i) {
-    // In the slow one's queue, too: what counts is the host.
+    // Half of the tasks are in the queue of the slow receiver, because the limits are per host.
     const queue = i % 2 === 0 ? 'well' : 'slow';
     await server.schedule({ queue, payload: i, webhook: receiver.url });
     const one = await receiver.next();
@@ -227,7 +228,7 @@ async function isSignedByOldAndNewKeys(server, receiver, keysFile) {
   const received = async (keys) => {
     fs.writeFileSync(keysFile, keys.join('\n') + '\n');
     server.reload();
-    // The reload is done at some time after the signal.
+    // The reload happens some time after the signal.
     for (;;) {
       await server.schedule({ payload: 'rotate', webhook: receiver.url });
       const held = await receiver.next();
@@ -256,7 +257,7 @@ async function isDeliveredAgainAfterAKill(server, receiver) {
   await server.until(`/v1/tasks/${id}`, ({ status }) => status === 404);
 }
 
-/// A stop lets the call that is under way end; nothing is delivered twice.
+/// A stop waits for the call in progress, so its task is not delivered twice.
 async function endsWhatIsUnderWayAtAStop(server, receiver) {
   await server.schedule({ payload: 'last', webhook: receiver.url });
   const held = await receiver.next();
@@ -280,7 +281,7 @@ async function reachesNothingInsideWithoutLeave(server, receiver) {
   assert.equal(receiver.arrived.length, 0);
 }
 
-// ---- all of it ----
+// ---- run all tests ----
 
 async function withServer(program, flags, scenarios) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'detent-webhooks-'));

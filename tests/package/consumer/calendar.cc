@@ -1,4 +1,4 @@
-// The calendar, in a shared library. Runs before main().
+// Uses the calendar in a shared library. Runs before main().
 #include "detent/cron.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// The client, where it was installed: that it links, and says why there is no server at a port that
-// nobody listens on. Runs before main().
+// Checks that an installed client links, and that it reports a port without a server. Runs before
+// main().
 #include "detent/client.h"
 
 #include <cstdlib>

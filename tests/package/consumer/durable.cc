@@ -1,4 +1,4 @@
-// DurableScheduler, where it was installed: that it links, and refuses a folder without a name.
+// Checks that an installed DurableScheduler links, and that it rejects a folder without a name.
 // Runs before main().
 #include "detent/durable_scheduler.h"
 

@@ -1,4 +1,4 @@
-// A program that knows Detent only by what its plug-in has of it.
+// A program that uses Detent only through its plug-in.
 bool fires_in_a_plugin();
 
 int main() { return fires_in_a_plugin() ? 0 : 1; }

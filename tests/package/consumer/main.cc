@@ -1,5 +1,5 @@
-// What a user of the library writes first: a timer on a wheel, and one on the threaded scheduler.
-// Exit status 0 when both fired.
+// A first program of a user: one timer on a wheel, and one timer on the threaded scheduler. The
+// exit status is 0 if both fired.
 #include <chrono>
 #include <semaphore>
 

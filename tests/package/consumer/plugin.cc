@@ -1,4 +1,4 @@
-// The runtime in a shared library. What stands beside it in the library runs when that is loaded.
+// Uses the runtime in a shared library. The other sources of the library run when it is loaded.
 #include <chrono>
 #include <semaphore>
 
