@@ -1,5 +1,5 @@
 // Helpers that declare options with CLI11. arguments.cc and the *_arguments.cc files describe the
-// command line with them. No other file includes CLI11.
+// command line with them. Only these files, setting_sources.h and command_reader.h use CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>

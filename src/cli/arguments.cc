@@ -135,8 +135,7 @@ void add_check(CLI::App& app, CheckOptions& options) {
       "Print JSON on one line");
   check->footer(
       "Examples:\n  detent check --data /var/lib/detent\n"
-      "  detent check --store postgres://detent@db/detent   # checks all shards; stop all nodes "
-      "first");
+      "  detent check --store postgres://detent@db/detent   # all shards; stop all nodes first");
 }
 
 /// Adds `detent completion`, and `detent man`, which --help does not show.

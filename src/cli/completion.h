@@ -2,7 +2,7 @@
 // set of words, names of files, and names of queues.
 //
 // The scripts come from the table of commands. Only for names of queues they call the server, with
-// `detent queues`, which uses DETENT_URL and DETENT_TOKEN. This call ends after two seconds. A
+// `detent queues`, which uses DETENT_URL and DETENT_TOKEN. This call has two seconds at most. A
 // queue can have a name such as $(reboot), so the scripts never let the shell expand a name.
 #pragma once
 

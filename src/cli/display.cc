@@ -284,8 +284,7 @@ void show_error(std::ostream& err, const Error& error) {
   // This text is from OpenSSL. tls_server_test.cc checks that the client passes it on.
   if (error.message.find("certificate verify failed") != std::string::npos) {
     err << "Name the PEM file of the authority that signed the server's certificate with --ca FILE "
-           "or "
-           "DETENT_CA. The certificate must be valid for the host in the address.\n";
+           "or DETENT_CA. The certificate must be valid for the host in the address.\n";
   } else {
     err << "Is a server running there? `detent serve` starts one; --server URL or DETENT_URL names "
            "another.\n";
