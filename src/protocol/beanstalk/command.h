@@ -1,5 +1,7 @@
-// What a beanstalk client sends, as values. A job is a task here, a tube a queue, buried is dead;
-// docs/reference/beanstalk.md lists every command, and where ours differ from beanstalkd's.
+// The commands of a beanstalk client, as values.
+//
+// A beanstalk job is a Detent task, a tube is a queue, and a buried job is a dead task.
+// docs/reference/beanstalk.md lists every command and its differences from beanstalkd.
 #pragma once
 
 #include <chrono>
@@ -10,10 +12,11 @@
 
 namespace detent::beanstalk {
 
-/// With "\r\n". The longest command is "pause-tube", a name of 200 bytes and ten digits.
+/// The longest allowed line, in bytes, with its "\r\n". It is "pause-tube" with a name of 200 bytes
+/// and a number of ten digits.
 inline constexpr std::size_t kMaxLineBytes = 224;
 
-/// In the order in which `stats` counts them; `quit` is not counted.
+/// The commands, in the order in which `stats` shows their counts. `quit` is not counted.
 enum class Verb : std::uint8_t {
   put,
   peek,
@@ -45,18 +48,18 @@ inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::quit) + 1;
 
 struct Command {
   Verb verb = Verb::quit;
-  std::uint64_t id = 0;              // of the verbs on one job
-  std::uint64_t bound = 0;           // kick
+  std::uint64_t id = 0;              // for the verbs that name one job
+  std::uint64_t bound = 0;           // kick: the largest number of jobs to kick
   std::uint32_t priority = 0;        // put, release, bury
   std::chrono::seconds delay{0};     // put, release, pause-tube; < 2^32
   std::chrono::seconds time_out{0};  // put: the time to run; reserve-with-timeout; < 2^32
-  std::string queue = {};            // a name that is one
+  std::string queue = {};            // a valid queue name
   std::string body = {};             // put: without its "\r\n"
 
   friend bool operator==(const Command&, const Command&) = default;
 };
 
-/// Why something that was sent is no command.
+/// Why the server does not accept the bytes that a client sent as a command.
 enum class Refusal : std::uint8_t { bad_format, unknown_command, expected_crlf, job_too_big };
 
 using Input = std::variant<Command, Refusal>;

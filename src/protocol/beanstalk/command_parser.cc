@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-/// What stands behind a command's word.
+/// The arguments that follow the word of a command.
 enum class Shape : std::uint8_t { nothing, anything, job, tube, number, put, release, bury, pause };
 
 struct Syntax {
@@ -26,8 +26,9 @@ struct Syntax {
   Shape shape;
 };
 
-/// Tried from the top, by how the line begins, as beanstalkd does it: so "reserve-job" without an
-/// id is a `reserve` with something behind it (BAD_FORMAT), and "touch" without one is unknown.
+/// The parser compares the start of a line with these words from top to bottom, as beanstalkd does.
+/// The order matters: "reserve-job" without an id matches "reserve" with extra text (BAD_FORMAT),
+/// and "touch" without an id matches no word (UNKNOWN_COMMAND).
 constexpr std::array<Syntax, kVerbs> kSyntax{{
     {"put ", Verb::put, Shape::put},
     {"peek ", Verb::peek, Shape::job},
@@ -56,8 +57,8 @@ constexpr std::array<Syntax, kVerbs> kSyntax{{
     {"quit", Verb::quit, Shape::anything},
 }};
 
-/// Reads the arguments behind a command's word. Spaces may stand before each; what is behind the
-/// last must be nothing.
+/// Reads the arguments after the word of a command. Spaces may precede each argument. No text may
+/// follow the last argument.
 class Arguments {
  public:
   explicit Arguments(std::string_view text) noexcept : text_(text) {}
@@ -76,7 +77,7 @@ class Arguments {
     duration = seconds{count};
     return true;
   }
-  /// Up to a space.
+  /// Reads a tube name, up to the next space or the end.
   bool read(std::string& tube) {
     skip_spaces();
     tube = text_.substr(0, text_.find(' '));
@@ -91,7 +92,8 @@ class Arguments {
   std::string_view text_;
 };
 
-/// `body_bytes` is what a put announces.
+/// Reads the arguments of `shape` into `command`. For a put, `body_bytes` becomes the size of the
+/// body in bytes. Returns false if an argument is missing, wrong or extra.
 bool read_arguments(std::string_view text, Shape shape, Command& command,
                     std::uint32_t& body_bytes) {
   Arguments arguments(text);
@@ -122,7 +124,8 @@ bool read_arguments(std::string_view text, Shape shape, Command& command,
   return false;
 }
 
-/// One past the first "\r\n" that ends in `bytes`; nothing when none does.
+/// Returns the position after the first "\r\n" that ends in `bytes`, or nullopt if no "\r\n" ends
+/// there. `before` is the byte before `bytes`, because the two bytes can arrive in separate pieces.
 std::optional<std::size_t> find_line_end(char before, std::string_view bytes) {
   for (std::size_t at = bytes.find('\n'); at != std::string_view::npos;
        at = bytes.find('\n', at + 1)) {
@@ -161,7 +164,7 @@ void CommandParser::finish_line() {
   if (phase_ == Phase::rest_of_line) return complete(Refusal::bad_format);
   std::string_view line{line_};
   line.remove_suffix(kLineEnd.size());
-  // So that a command cannot be taken for another by who stops reading there.
+  // A reader that stops at a NUL byte could take this line for another command.
   if (line.find('\0') != std::string_view::npos) return complete(Refusal::bad_format);
   const auto* const syntax = std::ranges::find_if(
       kSyntax, [line](const Syntax& candidate) { return line.starts_with(candidate.word); });

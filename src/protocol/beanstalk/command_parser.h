@@ -1,8 +1,9 @@
-// Bytes of a beanstalk client, in whatever pieces they come, made into commands.
+// Reads the bytes of a beanstalk client, in pieces of any size, and makes commands from them.
 //
-// A line that is no command is refused and what follows it read as the next one, as beanstalkd does
-// it; so a `put` whose line is wrong has its body read as commands. The body of a `put` that is too
-// big is swallowed, never kept. What a client sends costs no more memory than the largest body.
+// As in beanstalkd, the parser refuses an invalid line and reads the next bytes as a new command.
+// If the line of a `put` is invalid, the lines of its body are therefore read as commands. The body
+// of a `put` that is too big is read and discarded. A client cannot make the parser use more memory
+// than one body of the largest size.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +15,20 @@
 
 namespace detent::beanstalk {
 
-/// Pure. Thread-compatible.
+/// Pure: no I/O, no clock. Thread-compatible.
 class CommandParser {
  public:
+  /// `max_body_bytes`: the largest body of a put. A larger body is Refusal::job_too_big.
   explicit CommandParser(std::size_t max_body_bytes) noexcept : max_body_bytes_(max_body_bytes) {}
 
-  /// Takes bytes up to the end of one command and answers how many; fewer than all only when
-  /// is_complete(). Requires: !is_complete().
+  /// Reads bytes up to the end of one command and returns how many it read. If it returns less than
+  /// the size of `bytes`, is_complete() is true. Requires: !is_complete().
   std::size_t parse(std::string_view bytes);
   bool is_complete() const noexcept { return phase_ == Phase::complete; }
-  /// The command, or why it is none; the next one begins. Requires: is_complete().
+  /// Returns the command, or the reason why the input is not a command. The parser then expects the
+  /// next command. Requires: is_complete().
   Input take();
-  /// Nothing of a command is here, not even its first byte.
+  /// True between two commands: no byte of the next command has arrived.
   bool is_idle() const noexcept { return phase_ == Phase::line && line_.empty(); }
 
  private:
@@ -39,9 +42,9 @@ class CommandParser {
 
   const std::size_t max_body_bytes_;
   Phase phase_ = Phase::line;
-  char last_ = '\0';        // of the line, when it is too long to be kept
-  std::string line_;        // without its end, ≤ kMaxLineBytes
-  std::uint64_t left_ = 0;  // of a body and its "\r\n"
+  char last_ = '\0';        // the last byte of the line so far; '\0' at the start of a line
+  std::string line_;        // the line so far, at most kMaxLineBytes
+  std::uint64_t left_ = 0;  // bytes that are still missing of a body and its "\r\n"
   Input input_;
 };
 

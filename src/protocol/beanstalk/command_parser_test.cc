@@ -1,6 +1,6 @@
-// Every command and every way to get one wrong, each sent whole, byte by byte and split at every
-// byte; and random bytes, which must never make the parser take more than there is or keep more
-// than a command.
+// Tests every command and every kind of wrong command. Each one is sent whole, byte by byte, and
+// split at every position. Also tests random bytes: the parser must not read past the input, nor
+// keep more than one command.
 #include "protocol/beanstalk/command_parser.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace detent::beanstalk {
 
-/// Shown where a test fails.
+/// Prints a command in the message of a failed test.
 static std::ostream& operator<<(std::ostream& out, const Command& command) {
   return out << "verb " << static_cast<int>(command.verb) << " id " << command.id << " bound "
              << command.bound << " priority " << command.priority << " delay "
@@ -103,7 +103,7 @@ std::vector<Case> commands() {
       {"list-tubes-watched\r\n", {Command{.verb = Verb::list_tubes_watched}}},
       {"pause-tube a 5\r\n",
        {Command{.verb = Verb::pause_tube, .delay = seconds{5}, .queue = "a"}}},
-      {"pause-tube " + kLongName + " 4294967295\r\n",  // the longest line there is
+      {"pause-tube " + kLongName + " 4294967295\r\n",  // the longest valid line
        {Command{.verb = Verb::pause_tube, .delay = seconds{4'294'967'295}, .queue = kLongName}}},
       {"quit\r\n", {Command{.verb = Verb::quit}}},
       {"quit now\r\n", {Command{.verb = Verb::quit}}},
@@ -209,7 +209,7 @@ std::vector<Case> refusals() {
                                   with_return, "watch " + kLongName + "a", std::string(223, ' ')}) {
     cases.push_back({line + "\r\n", {Refusal::bad_format}});
   }
-  // What is behind a refused line is the next command.
+  // After a refused line, the parser reads the next bytes as a new command.
   cases.push_back(
       {too_long + "\r\nstats\r\n", {Refusal::bad_format, Command{.verb = Verb::stats}}});
   cases.push_back({"put 1 2 x 3\r\nabc\r\n", {Refusal::bad_format, Refusal::unknown_command}});
@@ -245,7 +245,7 @@ TEST(CommandParser, ReadsEveryCommandHoweverItIsSplit) {
   for (const Case& expected : commands()) expect_however_split(expected);
 }
 
-TEST(CommandParser, RefusesWhatIsNoCommandAndGoesOn) {
+TEST(CommandParser, RefusesInvalidCommandsAndContinues) {
   for (const Case& expected : refusals()) expect_however_split(expected);
 }
 
@@ -267,7 +267,7 @@ TEST(CommandParser, IsIdleOnlyBetweenCommands) {
   EXPECT_FALSE(parser.is_idle()) << "the body is to come";
 }
 
-TEST(CommandParser, TakesRandomBytesInRandomPiecesAlike) {
+TEST(CommandParser, RandomBytesGiveTheSameInputsHoweverTheyAreSplit) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

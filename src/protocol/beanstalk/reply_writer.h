@@ -1,7 +1,6 @@
-// Replies to beanstalk clients, as bytes: the words of the protocol, lines with numbers, jobs,
-// YAML.
+// Writes replies to beanstalk clients: single words, lines with numbers, jobs and YAML.
 //
-// Each function appends one whole reply, with its "\r\n", to a string it does not own. Pure.
+// Each function appends one whole reply, with its "\r\n", to the caller's string. Pure: no I/O.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace detent::beanstalk {
 
-/// Replies that are one word.
+/// Replies that are one word. The name is the word in lower case, except for `dead`.
 enum class Word : std::uint8_t {
   dead,  // BURIED
   deadline_soon,

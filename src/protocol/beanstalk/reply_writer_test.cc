@@ -1,4 +1,4 @@
-// Every reply, byte for byte.
+// Checks every reply, byte for byte.
 #include "protocol/beanstalk/reply_writer.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 std::uint64_t count_of(seconds duration) { return static_cast<std::uint64_t>(duration.count()); }
 
-/// Seconds with six decimals.
+/// The duration in seconds, with six decimals.
 std::string decimal(microseconds duration) {
   constexpr std::int64_t kSecond = 1'000'000;
   std::string fraction = std::to_string(duration.count() % kSecond);
@@ -28,7 +28,7 @@ void write_counts(YamlWriter& yaml, const JobCounts& jobs) {
   yaml.field("current-jobs-buried", jobs.dead);
 }
 
-/// beanstalkd counts neither reserve-job nor kick-job nor quit.
+/// Like beanstalkd, this list leaves out reserve-job, kick-job and quit.
 constexpr std::pair<std::string_view, Verb> kCounted[] = {
     {"cmd-put", Verb::put},
     {"cmd-peek", Verb::peek},
@@ -54,7 +54,8 @@ constexpr std::pair<std::string_view, Verb> kCounted[] = {
     {"cmd-pause-tube", Verb::pause_tube},
 };
 
-/// beanstalkd's log of jobs, which is not how ours are kept: as when it has none.
+/// The fields for beanstalkd's log file of jobs. Detent has no such file, so all of them are 0, as
+/// in a beanstalkd that runs without the log.
 void write_binlog(YamlWriter& yaml) {
   for (const std::string_view key :
        {"binlog-oldest-index", "binlog-current-index", "binlog-records-migrated",

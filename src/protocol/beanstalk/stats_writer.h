@@ -1,5 +1,5 @@
-// What stats, stats-job and stats-tube answer, as values and as YAML: every field that beanstalkd
-// 1.12 publishes, in its order, and no other. Pure.
+// The answers of stats, stats-job and stats-tube, as values and as YAML. They have exactly the
+// fields that beanstalkd 1.12 publishes, in its order. Pure: no I/O.
 #pragma once
 
 #include <array>
@@ -29,14 +29,14 @@ struct JobStats {
   std::uint32_t kicks = 0;
 };
 
-/// Jobs by state, of one tube or of all.
+/// The number of jobs in each state, in one tube or in all tubes.
 struct JobCounts {
-  std::uint64_t urgent = 0;  // of the ready ones
+  std::uint64_t urgent = 0;  // ready jobs with a priority number below the default
   std::uint64_t ready = 0;
   std::uint64_t reserved = 0;
   std::uint64_t delayed = 0;
   std::uint64_t dead = 0;
-  std::uint64_t total = 0;  // made since the server started
+  std::uint64_t total = 0;  // created since the server started
 
   friend bool operator==(const JobCounts&, const JobCounts&) = default;
 };
@@ -44,18 +44,18 @@ struct JobCounts {
 struct TubeStats {
   std::string_view name;
   JobCounts jobs = {};
-  std::uint64_t using_it = 0;  // connections
-  std::uint64_t watching = 0;
-  std::uint64_t waiting = 0;
-  std::uint64_t deletes = 0;  // commands
-  std::uint64_t pauses = 0;
+  std::uint64_t using_it = 0;  // connections that put into this tube
+  std::uint64_t watching = 0;  // connections that reserve from this tube
+  std::uint64_t waiting = 0;   // connections that wait for a job of this tube
+  std::uint64_t deletes = 0;   // delete commands
+  std::uint64_t pauses = 0;    // pause-tube commands
   std::chrono::seconds pause{0};
   std::chrono::seconds pause_left{0};
 };
 
 struct ServerStats {
   JobCounts jobs = {};
-  std::array<std::uint64_t, kVerbs> commands = {};  // by Verb
+  std::array<std::uint64_t, kVerbs> commands = {};  // indexed by Verb
   std::uint64_t timeouts = 0;
   std::uint64_t max_job_bytes = 0;
   std::uint64_t tubes = 0;

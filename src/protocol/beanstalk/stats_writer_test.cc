@@ -1,5 +1,4 @@
-// The YAML of every stats reply, whole. The fields and their order are what beanstalkd 1.12
-// answers.
+// Checks the whole YAML of every stats reply. beanstalkd 1.12 answers these fields in this order.
 #include "protocol/beanstalk/stats_writer.h"
 
 #include <gtest/gtest.h>

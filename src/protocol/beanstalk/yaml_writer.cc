@@ -9,7 +9,7 @@ namespace {
 bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// The words that a YAML 1.1 or 1.2 reader takes for a boolean or a null, in small letters.
+/// Words, in lower case, that a YAML 1.1 or 1.2 reader takes for a boolean or a null.
 constexpr std::array<std::string_view, 9> kWords{"true", "false", "yes", "no", "on",
                                                  "off",  "null",  "y",   "n"};
 
@@ -22,7 +22,8 @@ bool is_word_of_yaml(std::string_view value) {
 
 constexpr std::string_view kPlainSigns = "-_+/;.$()";
 
-/// What does not begin with a letter may be a number, a date or a sign of YAML's own.
+/// True if `value` needs no quotes. A text that does not begin with a letter or "_" may be a
+/// number, a date or YAML syntax, so it is quoted.
 bool can_be_plain(std::string_view value) {
   if (value.empty() || !(is_letter(value.front()) || value.front() == '_')) return false;
   return std::ranges::all_of(value,

@@ -1,9 +1,10 @@
-// The little YAML that beanstalk replies are made of: one list of strings, or one dictionary of
-// strings to scalars.
+// Writes the simple YAML of beanstalk replies: one list of strings, or one dictionary with string
+// keys and scalar values.
 //
-// A string stands plain where every reader takes it for that string; one that YAML 1.1 or 1.2 would
-// read as a number, a boolean, a null, a date or a comment is quoted. beanstalkd quotes nothing but
-// its version, so its tube "123" arrives as a number. Pure.
+// A string is written without quotes only if every YAML reader takes it for a string. A string that
+// YAML 1.1 or 1.2 could read as a number, a boolean, a null, a date or a comment gets quotes.
+// beanstalkd quotes only its version, so a client of beanstalkd reads the tube "123" as a number.
+// Pure: no I/O.
 #pragma once
 
 #include <concepts>
@@ -15,18 +16,18 @@ namespace detent::beanstalk {
 
 class YamlWriter {
  public:
-  /// The begin of the document is written.
+  /// Starts the document with the line "---".
   YamlWriter() = default;
 
-  /// An entry of the list.
+  /// Adds an entry to the list.
   void item(std::string_view value);
-  /// An entry of the dictionary; keys are ours and need no quotes.
+  /// Adds an entry to the dictionary. `key` is written without quotes, so it must need none.
   void field(std::string_view key, std::string_view value);
   template <std::unsigned_integral Number>
   void field(std::string_view key, Number value) {
     plain_field(key, std::to_string(value));
   }
-  /// `value` as it is: a number or a boolean that the caller has written.
+  /// Adds an entry with `value` as it is: a number or a boolean that the caller has formatted.
   void plain_field(std::string_view key, std::string_view value);
 
   const std::string& text() const noexcept { return text_; }

@@ -1,5 +1,5 @@
-// What stands plain and what is quoted. The names are what YAML 1.1 and 1.2 readers take for
-// something else than a string, and what they do not.
+// Checks which strings get quotes. Some readers of YAML 1.1 or 1.2 take the quoted names for
+// another type than a string; every reader takes the plain names for strings.
 #include "protocol/beanstalk/yaml_writer.h"
 
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@ std::string scalar(std::string_view value) {
   return yaml.text().substr(6, yaml.text().size() - 7);
 }
 
-TEST(YamlWriter, LeavesPlainWhatIsAStringToEveryReader) {
+TEST(YamlWriter, LeavesUnambiguousStringsPlain) {
   for (const char* const name : {"default", "a-b_c/d+e;f.g$h(i)", "_1", "a1", "e5", "truest", "x",
                                  "Infinity", "nan", "inf", "A", "o7"}) {
     EXPECT_EQ(scalar(name), name);
   }
 }
 
-TEST(YamlWriter, QuotesWhatAReaderMayTakeForSomethingElse) {
+TEST(YamlWriter, QuotesAmbiguousStrings) {
   for (const char* const name :
        {"",     "true", "True", "FALSE", "yes",  "No",   "on",        "OFF",        "null",
         "Null", "y",    "N",    "~",     "123",  "0x1F", "0o7",       "1_000",      "1e5",

@@ -58,13 +58,13 @@ Result<LeaseOutcome> read_outcome(const JsonField& field) {
   return wrong_field(field, "a lease's status");
 }
 
-/// None when the field is not there.
+/// Returns no headers if the field is missing.
 Result<TaskHeaders> read_optional_headers(const JsonField& field) {
   if (!field.given()) return TaskHeaders();
   return read_headers(field);
 }
 
-/// Empty when the field is not there.
+/// Returns "" if the field is missing.
 Result<std::string> read_optional_string(const JsonField& field) {
   if (!field.given()) return std::string();
   return read_string(field);
@@ -125,7 +125,8 @@ Result<TaskId> read_cancelled(std::string_view json) {
   return read_id(id);
 }
 
-/// The error in an element {"error":{problem}} of a batch, or nothing when it has none.
+/// Returns the error of an element {"error":{problem}} of a batch, or nullopt if the element is not
+/// an error.
 Result<std::optional<Error>> read_element_error(std::string_view json) {
   JsonField error{"error"};
   const std::array<JsonField*, 1> fields{&error};
@@ -134,7 +135,7 @@ Result<std::optional<Error>> read_element_error(std::string_view json) {
   return std::optional<Error>{parse_problem(error.text)};
 }
 
-/// Reads {"results":[…]}, each element an error or what `read_one` makes of it.
+/// Reads {"results":[…]}. Each element is an error or a value that `read_one` reads.
 template <class T>
 Result<std::vector<Result<T>>> read_results(std::string_view body,
                                             Result<T> (*read_one)(std::string_view)) {

@@ -1,8 +1,8 @@
-// Bodies of answers to values, for clients: the other side of answer_renderer.h.
+// Reads the bodies of answers into values, for clients. answer_renderer.h writes these bodies.
 //
-// Fields that a newer server adds are skipped. A body that cannot be what a server answers is
-// `internal`: the request has been done, or not, and only what came back is wrong. The statistics
-// are read in stats_parser.h.
+// Fields that a newer server adds are skipped. If a body cannot be an answer of the server, the
+// error is `internal`: the server may or may not have carried out the request, and only its answer
+// is unreadable. stats_parser.h reads the statistics.
 #pragma once
 
 #include <string_view>

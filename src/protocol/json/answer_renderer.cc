@@ -17,10 +17,9 @@ namespace detent::json {
 
 namespace {
 
-/// About what an answer holds for a task besides its payload, to reserve memory once.
+/// The approximate size of a task in an answer, without its payload. Used to reserve memory once.
 constexpr std::size_t kTaskOverheadBytes = 320;
 
-/// A task without a key does not show one.
 void write_key(JsonWriter& writer, const Task& task) {
   if (!task.key.empty()) writer.name("key").string(task.key);
 }
@@ -47,7 +46,7 @@ void write_all_rules(JsonWriter& writer, const TaskRules& rules) {
   writer.end_object();
 }
 
-/// The attempts that have ended, oldest first; left out when there was none.
+/// Writes the ended attempts, oldest first. Writes no member if no attempt has ended.
 void write_history(JsonWriter& writer, const Task& task) {
   if (task.history.empty()) return;
   writer.name("history").begin_array();
@@ -63,7 +62,7 @@ void write_history(JsonWriter& writer, const Task& task) {
   writer.end_array();
 }
 
-/// All of a task, or as much as stands in a list, where its history and its holder are left out.
+/// How much of a task to write. A list leaves out the history and the worker.
 enum class TaskDetail : bool { listed, whole };
 
 void write_task(JsonWriter& writer, const TaskSnapshot& view, TaskDetail detail) {
@@ -130,7 +129,7 @@ void write_counters(JsonWriter& writer, const TaskCounters& counters) {
   writer.end_object();
 }
 
-/// What is not of certain queues.
+/// Writes the figures of the whole server. An access token for some queues does not see them.
 void write_server_figures(JsonWriter& writer, const ServerStats& stats) {
   writer.name("loaded").number(stats.loaded);
   writer.name("waiting_workers").number(stats.waiting_workers);

@@ -1,5 +1,5 @@
-// Answers to bodies. A payload goes out as it came in, byte for byte; answer_parser.h reads back
-// what is written here. Cost: one pass of appending, no tree.
+// Writes answers of the server as JSON bodies. A payload is written exactly as it came in, byte for
+// byte. answer_parser.h reads these bodies. Cost: one pass that appends; no tree is built.
 #pragma once
 
 #include <span>
@@ -14,33 +14,39 @@
 
 namespace detent::json {
 
-/// `POST /v1/tasks`, and what moves a task: without its payload and rules, which the client knows.
+/// The answer of `POST /v1/tasks` and of the calls that move a task. Leaves out the payload and the
+/// rules, which the client knows.
 std::string render_accepted(const TaskSnapshot& view);
-/// `POST /v1/tasks/batch`: a result each, in order; what failed is a problem.
+/// The answer of `POST /v1/tasks/batch` and `POST /v1/tasks/move`: one result for each task, in
+/// order. A failed task has a problem as its result.
 std::string render_schedule_results(std::span<const Result<TaskSnapshot>> results);
 
-/// `POST /v1/tasks/move`: likewise is render_schedule_results(). `POST /v1/tasks/cancel`:
+/// The answer of `POST /v1/tasks/cancel`: one result for each task, in order. A failed task has a
+/// problem as its result.
 std::string render_cancel_results(std::span<const Result<TaskId>> results);
 
-/// What became of a task that was cancelled.
+/// The answer for one cancelled task.
 std::string render_cancelled(TaskId id);
 
-/// `GET /v1/tasks/{id}`: all of a task, with the rules in force where it has none of its own.
+/// The answer of `GET /v1/tasks/{id}`: everything about a task. A rule that the task does not set
+/// shows the value in force.
 std::string render_task(const TaskSnapshot& view);
 
-/// `GET /v1/tasks`: the same of each; `cursor` is where the list goes on, "" when it is over.
+/// The answer of `GET /v1/tasks`. Leaves out the history and the worker of each task. `cursor` is
+/// the start of the next page; it is "" on the last page.
 std::string render_task_list(std::span<const TaskSnapshot> tasks, std::string_view cursor);
 
-/// `POST /v1/queues/{queue}/lease`.
+/// The answer of `POST /v1/queues/{queue}/lease`.
 std::string render_leased_tasks(std::span<const LeasedTask> tasks);
-/// `POST /v1/leases/complete` and its kin: a status each, in order; what failed is a problem.
+/// The answer of `POST /v1/leases/{complete,fail,extend,release}`: a status for each lease, in
+/// order. A lease that failed also has a problem.
 std::string render_lease_results(std::span<const Result<LeaseOutcome>> results);
 
-/// `GET /v1/stats`.
+/// The answer of `GET /v1/stats`.
 std::string render_stats(const ServerStats& stats);
-/// `GET /v1/wheel`.
+/// The answer of `GET /v1/wheel`.
 std::string render_wheel(const WheelView& wheel);
-/// `GET /v1/forecast`.
+/// The answer of `GET /v1/forecast`.
 std::string render_forecast(const Forecast& forecast);
 
 }  // namespace detent::json

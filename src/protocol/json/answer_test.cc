@@ -1,4 +1,4 @@
-// What the server writes: exactly this, and clients read it back value for value.
+// Checks the exact text of the server's answers, and that clients read equal values from it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -46,7 +46,7 @@ LeasedTask example_lease() {
   return leased;
 }
 
-TEST(RenderAnswer, AnAcceptedTaskIsWhatTheClientDoesNotKnow) {
+TEST(RenderAnswer, AnAcceptedTaskShowsOnlyIdQueueStateAndDueTime) {
   EXPECT_EQ(
       render_accepted(example_view()),
       R"({"id":"256","queue":"mail","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z"})");
@@ -63,7 +63,7 @@ TEST(RenderAnswer, ATaskShowsAllWithItsPayloadVerbatim) {
             R"("payload":{ "n" : 1.0 }})");
 }
 
-TEST(RenderAnswer, ATaskTellsWhyAnAttemptBeganLateAndTheOneUnderWay) {
+TEST(RenderAnswer, ATaskShowsTheLatenessOfEndedAndRunningAttempts) {
   TaskSnapshot view = example_view();
   view.task.history[0].late = {milliseconds{1}, milliseconds{2'000}, milliseconds{0},
                                milliseconds{4}};
@@ -141,7 +141,7 @@ TEST(RenderAnswer, LeasedTasksShowTheirLeases) {
   EXPECT_EQ(render_leased_tasks({}), R"({"tasks":[]})");
 }
 
-TEST(RenderAnswer, LeaseResultsAreAStatusEach) {
+TEST(RenderAnswer, EachLeaseResultIsAStatus) {
   const std::array<Result<LeaseOutcome>, 3> results{LeaseOutcome::done, LeaseOutcome::conflict,
                                                     LeaseOutcome::dead};
   EXPECT_EQ(render_lease_results(results),
@@ -183,7 +183,7 @@ TEST(AnswerRoundTrip, ATaskInEveryState) {
   }
 }
 
-TEST(AnswerRoundTrip, ATaskWithoutRulesShowsThoseInForce) {
+TEST(AnswerRoundTrip, ATaskWithoutRulesShowsTheDefaults) {
   TaskSnapshot view = example_view();
   view.task.rules = {};
   view.task.history.clear();
@@ -268,7 +268,7 @@ TEST(AnswerRoundTrip, Stats) {
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
 }
 
-TEST(AnswerRoundTrip, StatsOfSomeQueuesHaveNoFigureOfTheServer) {
+TEST(AnswerRoundTrip, StatsOfSomeQueuesHaveNoServerFigures) {
   const ServerStats stats{.version = "0.1.0",
                           .uptime = milliseconds{1},
                           .scope = StatsScope::some_queues,
@@ -290,7 +290,7 @@ TEST(ParseAnswer, FieldsOfANewerServerAreSkipped) {
   EXPECT_TRUE(parse_lease_results(R"({"took_ms":1,"results":[{"status":"done","x":{}}]})"));
 }
 
-TEST(ParseAnswer, WhatNoServerAnswersIsNotTheCallersFault) {
+TEST(ParseAnswer, AnUnreadableAnswerIsAnInternalError) {
   for (const char* body : {"", "<html>", "{}", "[]", R"({"results":{}})", R"({"tasks":[5]})",
                            R"({"id":"x","queue":"q","state":"ready","due_at":0})",
                            R"({"id":"9007199254740992","queue":"q","state":"ready","due_at":0})",
@@ -305,7 +305,7 @@ TEST(ParseAnswer, WhatNoServerAnswersIsNotTheCallersFault) {
   }
 }
 
-TEST(RenderAnswer, WhateverAWorkerSaidTheAnswerIsJson) {
+TEST(RenderAnswer, AnyErrorTextOfAWorkerGivesValidJson) {
   TaskSnapshot view = example_view();
   view.task.history[0].error = std::string("cut \xE2\x82") + '\0' + "\x1B[31m\xFF";
   EXPECT_TRUE(read_json(render_task(view)));

@@ -30,6 +30,8 @@ Result<std::uint32_t> read_uint32(const JsonField& field, IntegerRange range) {
 
 constexpr IntegerRange kAnyUint32{.max = std::numeric_limits<std::uint32_t>::max()};
 constexpr IntegerRange kAnyUint64{.max = std::numeric_limits<std::uint64_t>::max()};
+constexpr std::string_view kOneKind =
+    "a dump line must have exactly one of queue, task, damaged, schedule, next and end";
 
 Result<std::optional<std::uint32_t>> read_limit(const JsonField& field, std::uint32_t most) {
   if (!field.given()) return std::optional<std::uint32_t>{};
@@ -73,10 +75,11 @@ Result<std::string> read_base64(const JsonField& field) {
 }
 
 Error too_many_forms(const JsonField& field) {
-  return {ErrorCode::invalid_argument, "the value is given in two forms", std::string(field.name)};
+  return {ErrorCode::invalid_argument, "the value is given in more than one form",
+          std::string(field.name)};
 }
 
-/// Text of at most `most` bytes, as it is or as base64; empty when neither is given.
+/// Reads text of at most `most` bytes, plain or as base64. Returns "" if neither field is given.
 Result<std::string> read_text(const JsonField& text, const JsonField& base64, std::size_t most) {
   if (text.given() && base64.given()) return too_many_forms(base64);
   if (!text.given() && !base64.given()) return std::string();
@@ -297,7 +300,7 @@ Result<DumpLine> read_schedule(std::string_view json) {
   return DumpLine{std::move(record)};
 }
 
-/// All that a line may have at its outermost.
+/// All members that a line can have.
 struct LineFields {
   JsonField queue{"queue"};
   JsonField task{"task"};
@@ -350,26 +353,25 @@ Result<DumpLine> read_next(const LineFields& fields) {
   return DumpLine{std::move(next)};
 }
 
-/// The member that says what the line is. Errors: there is none, or there are two.
+/// Returns the member that names the kind of the line. Errors: there is no such member, or more
+/// than one, or a member does not belong to this kind of line.
 Result<const JsonField*> what_it_is(const LineFields& fields) {
   const JsonField* what = nullptr;
   for (const JsonField* field : {&fields.queue, &fields.task, &fields.damaged, &fields.schedule,
                                  &fields.next, &fields.end}) {
     if (!field->given()) continue;
     if (what != nullptr) {
-      return Error{ErrorCode::invalid_argument, "a line is one thing only",
-                   std::string(field->name)};
+      return Error{ErrorCode::invalid_argument, std::string(kOneKind), std::string(field->name)};
     }
     what = field;
   }
   if (what == nullptr) {
-    return Error{ErrorCode::invalid_argument,
-                 "a line of a dump is a queue, a task, damaged, a schedule, next or end", ""};
+    return Error{ErrorCode::invalid_argument, std::string(kOneKind), ""};
   }
   const auto belongs = [what](const JsonField& detail, const JsonField& to,
                               const JsonField& or_to) -> Result<void> {
     if (!detail.given() || what == &to || what == &or_to) return ok();
-    return Error{ErrorCode::invalid_argument, "there is no such field here",
+    return Error{ErrorCode::invalid_argument, "unknown field in a line of this kind",
                  std::string(detail.name)};
   };
   for (const JsonField* count :
@@ -439,7 +441,8 @@ Result<std::vector<NumberedLine>> take_numbered_lines(std::string_view body, std
     body.remove_prefix(std::min(end + 1, body.size()));
     if (line.find_first_not_of(kWhiteSpace) == std::string_view::npos) continue;
     if (lines.size() == most) {
-      return Error{ErrorCode::too_large, "at most " + std::to_string(most) + " lines at once", ""};
+      return Error{ErrorCode::too_large, "at most " + std::to_string(most) + " lines are allowed",
+                   ""};
     }
     lines.push_back({number, line});
   }

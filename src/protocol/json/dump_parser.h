@@ -1,6 +1,6 @@
-// Lines of a dump (dump.h) from text, strictly: a field that does not exist, comes twice, is
-// missing or out of its bounds is refused by name. What a queue's name, a key or the rules may be
-// beyond that is checked by validate(), as for every task.
+// Reads the lines of a dump (dump.h) from text, strictly. A field that is unknown, repeated,
+// missing or out of range is an error that names the field. validate() checks the other limits of
+// queue names, keys and rules, as for every task.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,23 @@
 
 namespace detent::json {
 
-/// Errors: invalid_argument, with the field named from outside in ("task.priority").
+/// Errors: invalid_argument. The field is a path from the outermost member, such as
+/// "task.priority".
 Result<DumpLine> parse_dump_line(std::string_view text);
 
-/// What a line is, by the name of its first member, when it is one whole JSON object. For who
-/// passes lines on: reads no further, so what a newer program adds to a task is no matter.
+/// The kind of a line, which is the name of its main member. Checks only that the line is one JSON
+/// object. Use it to pass lines on: it accepts fields that a newer program adds to a task.
 enum class DumpLineKind : std::uint8_t { queue, task, damaged, schedule, next, end };
 Result<DumpLineKind> kind_of_dump_line(std::string_view text);
 void count_line(LineCounts& counts, DumpLineKind kind) noexcept;
 
-/// A line of a body, numbered from 1 with blank lines counted.
+/// A line of a body. Numbers start at 1, and blank lines count.
 struct NumberedLine {
   std::size_t number = 0;
   std::string_view text;
 };
-/// The lines that hold something. They point into `body`. Errors: too_large when there are more
-/// than `most`.
+/// Returns the lines that are not blank. They point into `body`. Errors: too_large if there are
+/// more than `most` lines.
 Result<std::vector<NumberedLine>> take_numbered_lines(std::string_view body, std::size_t most);
 
 }  // namespace detent::json

@@ -48,7 +48,8 @@ void write_if_set(JsonWriter& writer, const std::optional<Backoff>& backoff) {
   writer.end_object();
 }
 
-/// Text that is no UTF-8 would not come back as it was; it goes as base64, by another name.
+/// Writes a text if it is not empty. A text that is not valid UTF-8 would change in a JSON string,
+/// so it is written as base64 under another name.
 void write_if_any(JsonWriter& writer, std::string_view name, std::string_view base64_name,
                   std::string_view text) {
   if (text.empty()) return;
@@ -59,7 +60,7 @@ void write_if_any(JsonWriter& writer, std::string_view name, std::string_view ba
   }
 }
 
-/// How many arrays and objects of a JSON text are inside each other.
+/// The number of nested arrays and objects at the deepest place of a JSON text.
 int depth_of(std::string_view json) noexcept {
   int depth = 0;
   int deepest = 0;
@@ -67,7 +68,7 @@ int depth_of(std::string_view json) noexcept {
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (c == '"') in_string = !in_string;
-    if (c == '\\') ++i;  // what is escaped; in a string, as all else below is not
+    if (c == '\\') ++i;  // skip the escaped character; a backslash occurs only in strings
     if (in_string) continue;
     if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
     if (c == ']' || c == '}') --depth;
@@ -75,14 +76,14 @@ int depth_of(std::string_view json) noexcept {
   return deepest;
 }
 
-/// Whether JSON can stand in a line as it was sent: without line breaks of its own, and no deeper
-/// than a reader goes, who meets it two objects further in.
+/// True if a payload can be part of the line as it was sent. It must have no line breaks, and its
+/// nesting plus the two objects of the line must not exceed the depth limit of the reader.
 bool fits_in_line(std::string_view json) noexcept {
   return json.find_first_of("\r\n") == std::string_view::npos &&
          depth_of(json) + 2 <= kMaxJsonDepth;
 }
 
-/// JSON that does not fit stands in quotes.
+/// Writes a payload. JSON that does not fit into the line is written as a quoted string.
 void write_payload_in_line(JsonWriter& writer, const Payload& payload) {
   if (payload.kind == Payload::Kind::bytes) {
     writer.name("payload_base64").base64(payload.data);
@@ -167,7 +168,7 @@ void write_counts(JsonWriter& writer, const LineCounts& counts) {
 }
 
 void write(JsonWriter& writer, const DumpNext& line) {
-  // A server without tasks has no id to go on after.
+  // A server without tasks has no id after which the next page could begin.
   writer.name("next");
   if (line.after == TaskId{}) {
     writer.null();

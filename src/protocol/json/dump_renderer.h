@@ -1,5 +1,5 @@
-// Lines of a dump (dump.h) as text, and the answer to a restore. A line that is written is read
-// back by dump_parser.h, value for value, and written again as the same bytes.
+// Writes the lines of a dump (dump.h) and the answer to a restore as JSON text. dump_parser.h reads
+// a line back into an equal value, and that value is written as the same bytes again.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace detent::json {
 
-/// Appends the line and its line feed; the text between has none.
+/// Appends the line and a line feed. The text before the line feed has no line breaks.
 void append_dump_line(std::string& out, const DumpLine& line);
 
-/// `POST /v1/restore`.
+/// The answer of `POST /v1/restore`.
 std::string render_restored(const RestoreAnswer& answer);
 
 }  // namespace detent::json

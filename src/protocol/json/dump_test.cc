@@ -1,4 +1,4 @@
-// Lines of a dump there and back, and everything that is no such line.
+// Writes and reads lines of a dump, and checks that invalid lines are refused.
 #include "protocol/json/dump.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ Task example_task() {
                .late = {milliseconds{0}, milliseconds{1'200}, milliseconds{0}, milliseconds{34}}}}};
 }
 
-/// The line in which one thing of the example is another.
+/// The line of the example task, with `from` replaced by `to`.
 std::string changed(const std::string& from, const std::string& to) {
   std::string line = rendered(example_task());
   const std::size_t at = line.find(from);
@@ -64,7 +64,7 @@ void expect_there_and_back(const DumpLine& line) {
   EXPECT_EQ(rendered(*read), text);
 }
 
-TEST(Dump, ATaskIsALineWithEverythingDurable) {
+TEST(Dump, ATaskIsALineWithAllStoredFields) {
   EXPECT_EQ(rendered(example_task()),
             R"({"task":{"id":"512","queue":"mail","state":"dead",)"
             R"("due_at":"2026-01-02T03:04:05.678Z","created_at":"2026-01-02T03:04:05.000Z",)"
@@ -91,7 +91,7 @@ TEST(Dump, WebhooksAndHeadersComeBackWithTheKeysOfTheirQueues) {
       DumpedQueue{.queue = "q", .settings = {.webhook = QueueWebhook{.url = "https://q"}}});
 }
 
-TEST(Dump, WhatATaskLeavesOpenIsLeftOut) {
+TEST(Dump, UnsetFieldsOfATaskAreLeftOut) {
   const Task task{.id = TaskId{256}, .queue = "q"};
   const std::string line = rendered(task);
   for (const char* name :
@@ -121,7 +121,7 @@ TEST(Dump, AQueueIsALineWithItsSettings) {
                                .partitions = kMaxPartitions}});
 }
 
-TEST(Dump, TheLinesBetweenAndAtTheEnd) {
+TEST(Dump, DamagedNextAndEndLines) {
   EXPECT_EQ(rendered(DamagedTask{TaskId{256}}), "{\"damaged\":\"256\"}\n");
   const LineCounts counts{.queues = 1, .tasks = 2, .schedules = 3, .damaged = 4};
   const std::string counted = R"("queues":1,"tasks":2,"schedules":3,"damaged_tasks":4)";
@@ -137,7 +137,7 @@ TEST(Dump, TheLinesBetweenAndAtTheEnd) {
   expect_there_and_back(DumpEnd{});
 }
 
-TEST(Dump, AScheduleIsALineWithHowFarItHasCome) {
+TEST(Dump, AScheduleIsALineWithItsProgress) {
   ScheduleRecord record{
       .schedule = {.name = "report",
                    .rule = CronRule{"0 9 LW * *"},
@@ -189,7 +189,7 @@ TEST(Dump, APayloadAsDeepAsATaskMayHaveItComesBack) {
   }
 }
 
-TEST(Dump, BytesThatAreNoTextComeBackAsTheyWere) {
+TEST(Dump, BytesThatAreNotUtf8ComeBackUnchanged) {
   Task task = example_task();
   task.payload = {.kind = Payload::Kind::bytes, .data = std::string("\0\xFF\n", 3)};
   task.history[0].worker = "\xC3\x28";
@@ -202,7 +202,7 @@ TEST(Dump, BytesThatAreNoTextComeBackAsTheyWere) {
   expect_there_and_back(task);
 }
 
-TEST(Dump, TheLargestTaskKeepsToTheSizeOfALine) {
+TEST(Dump, TheLargestTaskFitsIntoTheLongestLine) {
   Task task = example_task();
   task.payload.data = "[\n" + std::string(kMaxPayloadBytes - 5, '\n') + "\"\"]";
   task.key = std::string(kMaxKeyBytes, '"');
@@ -235,7 +235,7 @@ TEST(Dump, RandomTasksComeBackByteForByte) {
   }
 }
 
-TEST(Dump, WhatIsOutOfBoundsIsRefusedByName) {
+TEST(Dump, WrongTaskAndQueueLinesNameTheField) {
   const struct {
     std::string line;
     const char* field;
@@ -303,13 +303,13 @@ TEST(Dump, WhatIsOutOfBoundsIsRefusedByName) {
   }
 }
 
-TEST(Dump, LinesOfSchedulesAndCountsAreReadAsStrictly) {
+TEST(Dump, WrongScheduleNextAndEndLinesNameTheField) {
   const struct {
     std::string line;
     const char* field;
   } kCases[] = {
       {"{\"end\":true}", "queues"},
-      {"{\"end\":true,\"tasks\":1,\"schedules\":1}", "queues"},  // as it once was
+      {"{\"end\":true,\"tasks\":1,\"schedules\":1}", "queues"},  // no count of queues
       {"{\"end\":true,\"queues\":0,\"tasks\":1,\"schedules\":1}", "damaged_tasks"},
       {"{\"next\":\"256\",\"tasks\":1}", "queues"},
       {"{\"next\":\"256\",\"external\":1}", "external"},
@@ -331,7 +331,7 @@ TEST(Dump, MoreAttemptsThanATaskRemembersAreRefused) {
   EXPECT_EQ(parse_dump_line(rendered(task)).error().field, "task.history");
 }
 
-TEST(Dump, TheKindOfALineIsToldWhateverANewerProgramAdds) {
+TEST(Dump, TheKindOfALineIgnoresMembersOfNewerPrograms) {
   EXPECT_EQ(kind_of_dump_line(rendered(example_task())).value(), DumpLineKind::task);
   EXPECT_EQ(kind_of_dump_line(R"({"task":{"id":7,"new":1},"more":2})").value(), DumpLineKind::task);
   EXPECT_EQ(kind_of_dump_line(rendered(DumpedQueue{.queue = "q"})).value(), DumpLineKind::queue);
@@ -344,7 +344,7 @@ TEST(Dump, TheKindOfALineIsToldWhateverANewerProgramAdds) {
   EXPECT_FALSE(kind_of_dump_line(R"({"other":1})"));
 }
 
-TEST(Dump, LinesAreNumberedWithBlankOnesCounted) {
+TEST(Dump, LineNumbersCountBlankLines) {
   const auto lines = take_numbered_lines("\n{1}\r\n \t\n{2}", 2);
   ASSERT_TRUE(lines);
   ASSERT_EQ(lines->size(), 2U);

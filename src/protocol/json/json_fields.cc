@@ -18,10 +18,10 @@ Error invalid(std::string message, std::string_view field) {
   return {ErrorCode::invalid_argument, std::move(message), std::string(field)};
 }
 
-/// How much of a name that the client made up is told back to it.
+/// An error repeats at most this many bytes of a name that the client sent.
 constexpr std::size_t kMaxToldNameBytes = 100;
 
-/// The name a member goes by; `storage` holds it when it had to be rewritten.
+/// The name of a member without quotes and escapes. `storage` holds the name if it had escapes.
 std::string_view plain_name(std::string_view quoted, std::string& storage) {
   if (quoted.find('\\') == std::string_view::npos) return quoted.substr(1, quoted.size() - 2);
   storage = unescape(quoted);
@@ -35,7 +35,7 @@ JsonField* find_field(std::span<JsonField* const> fields, std::string_view name)
   return nullptr;
 }
 
-/// A whole number of decimal digits in the range, or nothing.
+/// Returns the integer, or nullopt if `digits` is not a decimal integer in the range.
 std::optional<std::uint64_t> parse_integer(std::string_view digits, IntegerRange range) noexcept {
   std::uint64_t value = 0;
   const char* const end = digits.data() + digits.size();
@@ -49,7 +49,7 @@ std::string integer_allowed(IntegerRange range) {
   return "an integer from " + std::to_string(range.min) + " to " + std::to_string(range.max);
 }
 
-/// Names the field in an error of a parser that knows no fields.
+/// Adds the field to an error of a parser that does not know the field.
 Error about(const JsonField& field, Error error) {
   error.field = field.name;
   return with_context(field.name, std::move(error));
@@ -70,9 +70,9 @@ Result<void> take_fields(std::string_view json, std::span<JsonField* const> fiel
     JsonField* const field = find_field(fields, name);
     if (field == nullptr) {
       if (unknown == UnknownFields::skip) continue;
-      return invalid("there is no such field here", name.substr(0, kMaxToldNameBytes));
+      return invalid("unknown field", name.substr(0, kMaxToldNameBytes));
     }
-    if (field->given()) return invalid("the field is given twice", name);
+    if (field->given()) return invalid("the field is given more than once", name);
     field->text = member->value;
   }
   return reader.finish();
@@ -87,7 +87,8 @@ Result<std::vector<std::string_view>> take_elements(std::string_view json, std::
   std::vector<std::string_view> elements;
   while (const auto element = reader.next_element()) {
     if (elements.size() == most) {
-      return Error{ErrorCode::too_large, "at most " + std::to_string(most) + " at once", ""};
+      return Error{ErrorCode::too_large,
+                   "at most " + std::to_string(most) + " elements are allowed", ""};
     }
     elements.push_back(*element);
   }

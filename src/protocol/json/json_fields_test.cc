@@ -23,7 +23,7 @@ TEST(JsonFields, TakesEachFieldWhateverTheOrder) {
   EXPECT_EQ(fields.b.text, "{\"x\": 1}");
 }
 
-TEST(JsonFields, AMemberThatNobodyKnowsIsRefusedByNameOrSkipped) {
+TEST(JsonFields, AnUnknownMemberIsRefusedByNameOrSkipped) {
   TwoFields fields;
   const auto refused =
       take_fields(R"({"a":1,"\u0063olour":2})", fields.all(), UnknownFields::refuse);
@@ -34,7 +34,7 @@ TEST(JsonFields, AMemberThatNobodyKnowsIsRefusedByNameOrSkipped) {
   EXPECT_TRUE(take_fields(R"({"a":1,"colour":2})", others.all(), UnknownFields::skip));
 }
 
-TEST(JsonFields, AnEndlessNameIsNotToldInFull) {
+TEST(JsonFields, ALongNameIsShortenedInTheError) {
   TwoFields fields;
   const std::string body = "{\"" + std::string(10'000, 'x') + "\":1}";
   const auto refused = take_fields(body, fields.all(), UnknownFields::refuse);
@@ -50,14 +50,14 @@ TEST(JsonFields, AFieldGivenTwiceIsRefusedByName) {
   }
 }
 
-TEST(JsonFields, WhatIsNoObjectOrNoJsonIsRefused) {
+TEST(JsonFields, TextThatIsNotAnObjectIsRefused) {
   for (const char* body : {"[]", "1", "null", "\"a\"", "", "{", "{} {}", "{\"a\":1,}"}) {
     TwoFields fields;
     EXPECT_FALSE(take_fields(body, fields.all(), UnknownFields::skip)) << body;
   }
 }
 
-TEST(JsonFields, ElementsAreCountedBeforeAnythingElseIsDone) {
+TEST(JsonFields, TooManyElementsAndOtherValuesAreRefused) {
   EXPECT_EQ(take_elements("[1,2]", 2)->size(), 2U);
   EXPECT_EQ(take_elements("[1,2,3]", 2).error().code, ErrorCode::too_large);
   EXPECT_EQ(take_elements("{}", 2).error().code, ErrorCode::invalid_argument);
@@ -100,7 +100,7 @@ TEST(JsonFields, ADurationIsTextOrMilliseconds) {
   EXPECT_EQ(*read_duration({{"d"}, {"d_ms", "86400000"}}, kDay), kDay);
 }
 
-TEST(JsonFields, AWrongDurationNamesTheFieldItStoodIn) {
+TEST(JsonFields, AWrongDurationNamesItsField) {
   constexpr milliseconds kDay{86'400'000};
   for (const char* text :
        {"30", "1e30", "null", "\"\"", "\"30\"", "\"-1s\"", "\"1d1ms\"", "\"P1M\"", "\"2d\"",
@@ -118,7 +118,7 @@ TEST(JsonFields, AWrongDurationNamesTheFieldItStoodIn) {
   EXPECT_EQ(read_duration({{"d", "\"1s\""}, {"d_ms", "1000"}}, kDay).error().field, "d_ms");
 }
 
-TEST(JsonFields, AFieldThatMustBeThereIsNamed) {
+TEST(JsonFields, AMissingFieldIsNamed) {
   EXPECT_EQ(read_string({"s"}).error(), (Error{ErrorCode::invalid_argument, "s is required", "s"}));
   EXPECT_EQ(read_integer({"n"}, {}).error().field, "n");
   EXPECT_EQ(read_time({"t"}).error().field, "t");

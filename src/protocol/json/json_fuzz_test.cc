@@ -1,5 +1,6 @@
-// Mutated bodies against every parser: no crash (the sanitizer builds run this too), always a value
-// or an error that a client can use, and what is accepted survives being written and read again.
+// Gives mutated bodies to every parser. No parser may crash (the sanitizer builds run this test,
+// too). Each returns a value or a usable error. An accepted request must be equal after it is
+// written and read again.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -72,7 +73,7 @@ std::string mutate(std::string body, Rng& rng) {
   return body;
 }
 
-/// An error must be one a client can act on; a value must mean the same when it is sent on.
+/// An error must have a message, and a client must read the same code from its problem.
 template <class T>
 void expect_usable(const Result<T>& result) {
   if (result) return;
@@ -98,7 +99,7 @@ void expect_same_again(const Result<QueuePatch>& patch) {
   ASSERT_EQ(parse_queue_patch(render_queue_patch(*patch)).value(), *patch);
 }
 
-TEST(JsonFuzz, EveryParserAnswersEveryBody) {
+TEST(JsonFuzz, EveryParserReturnsAUsableResultForEveryBody) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -132,7 +133,7 @@ TEST(JsonFuzz, EveryParserAnswersEveryBody) {
     expect_usable(parse_stats(body));
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(accepted, test_rounds(800));  // the mutations leave some bodies whole
+  EXPECT_GT(accepted, test_rounds(800));  // some mutated bodies are still valid
 }
 
 }  // namespace

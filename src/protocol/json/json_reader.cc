@@ -7,6 +7,9 @@ namespace detent::json {
 
 namespace {
 
+static_assert(kMaxJsonDepth == 100);  // the text below names the limit
+constexpr const char* kTooDeep = "nested deeper than 100 levels";
+
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_high_surrogate(std::uint32_t unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low_surrogate(std::uint32_t unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
@@ -18,14 +21,14 @@ std::optional<std::uint32_t> hex_digit(char c) noexcept {
   return std::nullopt;
 }
 
-/// The number that four hexadecimal digits, already checked, make.
+/// The number that four hexadecimal digits make. Requires: the digits are already checked.
 std::uint32_t hex4(std::string_view digits) noexcept {
   std::uint32_t unit = 0;
   for (const char c : digits.substr(0, 4)) unit = unit << 4 | hex_digit(c).value_or(0);
   return unit;
 }
 
-/// The character that a checked one-letter escape stands for.
+/// The character of a one-letter escape. Requires: the letter is already checked.
 char simple_escape(char letter) noexcept {
   switch (letter) {
     case 'b':
@@ -39,12 +42,12 @@ char simple_escape(char letter) noexcept {
     case 't':
       return '\t';
     default:
-      return letter;  // the quote, the slash and the backslash stand for themselves
+      return letter;  // a quote, a slash or a backslash
   }
 }
 
-/// Appends what the escape at the front of `text` (after its backslash) stands for; returns its
-/// size.
+/// Appends the character of the escape at the start of `text`, which begins after the backslash.
+/// Returns the number of bytes that the escape has.
 std::size_t append_escape(std::string& out, std::string_view text) {
   if (text[0] != 'u') {
     out.push_back(simple_escape(text[0]));
@@ -55,7 +58,7 @@ std::size_t append_escape(std::string& out, std::string_view text) {
     append_utf8(out, unit);
     return 5;
   }
-  const std::uint32_t low = hex4(text.substr(7));  // "uD83D\uDE00": the second starts at byte 7
+  const std::uint32_t low = hex4(text.substr(7));  // "uD83D\uDE00": digits of the second half at 7
   append_utf8(out, 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
   return 11;
 }
@@ -132,7 +135,7 @@ std::optional<std::string_view> JsonReader::next_element() {
 Result<void> JsonReader::finish() {
   skip_white_space();
   if (failure_ == nullptr && depth_ > 0) fail("expected the end of the array or object");
-  if (failure_ == nullptr && position_ < text_.size()) fail("expected the end");
+  if (failure_ == nullptr && position_ < text_.size()) fail("expected the end of the text");
   if (failure_ == nullptr) return ok();
   return Error{ErrorCode::invalid_argument,
                "not valid JSON: " + std::string(failure_) + " at byte " + std::to_string(position_),
@@ -140,7 +143,7 @@ Result<void> JsonReader::finish() {
 }
 
 void JsonReader::skip_white_space() noexcept {
-  if (failure_ != nullptr) return;  // the place of the failure stands
+  if (failure_ != nullptr) return;  // position_ must stay at the error
   while (position_ < text_.size()) {
     const char c = text_[position_];
     if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return;
@@ -168,7 +171,8 @@ bool JsonReader::enter(char open) noexcept {
   return true;
 }
 
-/// True when another member or element must follow; false when `close` ended them, or on failure.
+/// Returns true if another member or element must follow. Returns false after an error, or if
+/// `close` ends the object or array.
 bool JsonReader::at_next(char close) noexcept {
   if (failure_ != nullptr || depth_ == 0) return false;
   skip_white_space();
@@ -201,7 +205,7 @@ bool JsonReader::scan_value(int depth) noexcept {
 }
 
 bool JsonReader::scan_object(int depth) noexcept {
-  if (depth > kMaxJsonDepth) return fail("nested too deep");
+  if (depth > kMaxJsonDepth) return fail(kTooDeep);
   ++position_;
   skip_white_space();
   if (accept('}')) return true;
@@ -218,7 +222,7 @@ bool JsonReader::scan_object(int depth) noexcept {
 }
 
 bool JsonReader::scan_array(int depth) noexcept {
-  if (depth > kMaxJsonDepth) return fail("nested too deep");
+  if (depth > kMaxJsonDepth) return fail(kTooDeep);
   ++position_;
   skip_white_space();
   if (accept(']')) return true;
@@ -245,7 +249,7 @@ bool JsonReader::scan_string() noexcept {
     if (byte == '\\') {
       if (!scan_escape()) return false;
     } else if (byte < 0x20) {
-      return fail("a control character in a string");
+      return fail("unescaped control character in a string");
     } else if (byte < 0x80) {
       ++position_;
     } else {
@@ -254,7 +258,7 @@ bool JsonReader::scan_string() noexcept {
       position_ += size;
     }
   }
-  return fail("a string without end");
+  return fail("unterminated string");
 }
 
 bool JsonReader::scan_escape() noexcept {
@@ -264,13 +268,13 @@ bool JsonReader::scan_escape() noexcept {
     ++position_;
     return true;
   }
-  if (!accept('u')) return fail("an unknown escape");
+  if (!accept('u')) return fail("unknown escape");
   const auto unit = scan_hex4();
-  if (!unit || is_low_surrogate(*unit)) return fail("a wrong \\u escape");
+  if (!unit || is_low_surrogate(*unit)) return fail("invalid \\u escape");
   if (!is_high_surrogate(*unit)) return true;
-  if (!accept('\\') || !accept('u')) return fail("half a surrogate pair");
+  if (!accept('\\') || !accept('u')) return fail("incomplete surrogate pair");
   const auto low = scan_hex4();
-  return (low && is_low_surrogate(*low)) || fail("half a surrogate pair");
+  return (low && is_low_surrogate(*low)) || fail("incomplete surrogate pair");
 }
 
 std::optional<std::uint32_t> JsonReader::scan_hex4() noexcept {
@@ -295,7 +299,7 @@ bool JsonReader::scan_number() noexcept {
   return true;
 }
 
-/// Skips digits; false when there was none.
+/// Skips digits. Returns false if there are none.
 bool JsonReader::scan_digits() noexcept {
   const std::size_t start = position_;
   while (is_digit(current())) ++position_;

@@ -1,10 +1,11 @@
-// Reads JSON (RFC 8259) front to back and hands out values as ranges of the text itself.
+// Reads JSON (RFC 8259) from front to back and returns values as ranges of the text.
 //
-// A task's payload is kept byte for byte as it was sent, so what is needed of a body is where each
-// value begins and ends, not a tree of what it means: numbers are never rounded, strings never
-// rewritten, nothing is allocated. Every value handed out has been checked whole. Stricter than the
-// RFC in what it leaves open: UTF-8 must be valid, an escaped surrogate must have its partner, and
-// nesting ends at kMaxJsonDepth. How objects become requests: json_fields.h.
+// The server keeps a task's payload byte for byte as it was sent. The reader therefore only finds
+// the first and the last byte of each value and builds no tree. It never rounds a number, never
+// rewrites a string, and allocates no memory. It has checked every value that it returns
+// completely. Where the RFC leaves a choice, the reader is strict: UTF-8 must be valid, an escaped
+// surrogate must have its other half, and nesting is limited to kMaxJsonDepth. json_fields.h turns
+// objects into requests.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +18,25 @@
 
 namespace detent::json {
 
-/// Arrays and objects inside each other, the outermost counted.
+/// The largest number of nested arrays and objects, including the outermost.
 inline constexpr int kMaxJsonDepth = 100;
 
 enum class JsonKind : std::uint8_t { object, array, string, number, boolean, null };
 
-/// The kind of a value as JsonReader hands it out. Requires: `value` is one.
+/// The kind of a value that JsonReader returned. Requires: `value` is such a value.
 JsonKind kind_of(std::string_view value) noexcept;
 
-/// What a string value says, its quotes and escapes undone. Requires: `value` was handed out by
-/// JsonReader and is a string.
+/// Returns a string value without its quotes, with all escapes decoded. Requires: `value` is a
+/// string that JsonReader returned.
 std::string unescape(std::string_view value);
 
-/// One name and value of an object, both as in the text; `name` is a string value, in quotes.
+/// One name and value of an object, both as in the text. `name` still has its quotes.
 struct JsonMember {
   std::string_view name;
   std::string_view value;
 };
 
-/// Reads one text, whose outermost value is taken apart one level deep:
+/// Reads one JSON text and visits the outermost object or array, member by member:
 ///
 ///     JsonReader reader(text);
 ///     if (reader.enter_array()) {
@@ -43,24 +44,25 @@ struct JsonMember {
 ///     }
 ///     TRY(reader.finish());
 ///
-/// Once something is wrong nothing more comes out, and finish() tells what it was.
-/// Thread-compatible. `text` must outlive the reader and all it hands out.
+/// After the first error, the reader returns no more values, and finish() returns that error.
+/// Thread-compatible. `text` must outlive the reader and all values that it returns.
 class JsonReader {
  public:
   explicit JsonReader(std::string_view text) noexcept : text_(text) {}
 
-  /// Reads the next value whole.
+  /// Reads the next value and all that it contains.
   std::optional<std::string_view> value();
 
-  /// Goes into the object or array ahead; false when something else is ahead.
+  /// Enters the next value if it is an object or an array. Returns false if it is another value.
   bool enter_object();
   bool enter_array();
-  /// The next member or element; nothing after the last one, which also leaves the object or array.
+  /// Returns the next member or element. After the last one, returns nullopt and leaves the object
+  /// or array.
   std::optional<JsonMember> next_member();
   std::optional<std::string_view> next_element();
 
-  /// Says whether all was well formed and nothing but white space is left.
-  /// Errors: `invalid_argument` with the place, counted in bytes from 0.
+  /// Returns an error if the text was not well formed or if a value is left to read. Errors:
+  /// `invalid_argument` with the position in bytes, counted from 0.
   Result<void> finish();
 
  private:
@@ -84,12 +86,12 @@ class JsonReader {
 
   std::string_view text_;
   std::size_t position_ = 0;
-  const char* failure_ = nullptr;  // a literal; set once, position_ stays where it happened
-  bool first_ = false;             // entered, and no member or element read yet
-  int depth_ = 0;                  // 1 inside what enter_…() entered
+  const char* failure_ = nullptr;  // a literal; set once; position_ then stays at the error
+  bool first_ = false;             // true after enter_…() until the first member or element
+  int depth_ = 0;                  // 1 inside the object or array that enter_…() entered
 };
 
-/// The one value that `text` holds, white space around it cut off.
+/// Returns the one value in `text`, without the white space around it.
 Result<std::string_view> read_json(std::string_view text);
 
 }  // namespace detent::json

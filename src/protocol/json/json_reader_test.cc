@@ -1,4 +1,4 @@
-// The reader is held against two referees: a table of what RFC 8259 says, and Boost.JSON on
+// Compares the reader with two references: a table of the rules of RFC 8259, and Boost.JSON on
 // hundreds of thousands of mutated texts.
 #include "protocol/json/json_reader.h"
 
@@ -20,7 +20,7 @@ std::string nested(int depth) {
          std::string(static_cast<std::size_t>(depth), ']');
 }
 
-TEST(JsonReader, AValueIsTheTextItselfWithoutTheSpaceAround) {
+TEST(JsonReader, AValueIsItsTextWithoutTheSpaceAround) {
   for (const std::string_view value :
        {"{}", "[]", "null", "true", "false", "0", "-0", "1.0", "1e400", "-1.5E+7", "1e99999999999",
         "123456789012345678901234567890", R"("")", R"("\u00e9\ud83d\ude00\n\/")",
@@ -94,9 +94,10 @@ TEST(JsonReader, RefusesWhatIsNotJson) {
   EXPECT_FALSE(read_json(std::string_view("\"\0\"", 3)));
 }
 
-TEST(JsonReader, AFailureTellsWhereItIs) {
+TEST(JsonReader, AnErrorNamesItsPosition) {
   EXPECT_EQ(read_json("[1, x]").error().message, "not valid JSON: expected a value at byte 4");
-  EXPECT_EQ(read_json("{} y").error().message, "not valid JSON: expected the end at byte 3");
+  EXPECT_EQ(read_json("{} y").error().message,
+            "not valid JSON: expected the end of the text at byte 3");
 }
 
 TEST(JsonReader, NestingEndsAtTheLimit) {
@@ -108,10 +109,10 @@ TEST(JsonReader, NestingEndsAtTheLimit) {
     for (int i = 0; i < kMaxJsonDepth + 1; ++i) text += "{\"a\":";
     return text;
   }();
-  EXPECT_EQ(read_json(objects).error().message.substr(0, 31), "not valid JSON: nested too deep");
+  EXPECT_EQ(read_json(objects).error().message.substr(0, 31), "not valid JSON: nested deeper th");
 }
 
-TEST(JsonReader, TheLimitCountsWhatWasEntered) {
+TEST(JsonReader, TheDepthLimitCountsTheEnteredArray) {
   const std::string text = nested(kMaxJsonDepth + 1);
   JsonReader reader(text);
   ASSERT_TRUE(reader.enter_array());
@@ -119,7 +120,7 @@ TEST(JsonReader, TheLimitCountsWhatWasEntered) {
   EXPECT_FALSE(reader.finish());
 }
 
-TEST(JsonReader, HandsOutMembersAsTheyStand) {
+TEST(JsonReader, ReturnsMembersAsTheyAreInTheText) {
   JsonReader reader(R"( { "a" : [1, 2] , "\u0062":1.0 } )");
   ASSERT_TRUE(reader.enter_object());
   const auto first = reader.next_member();
@@ -134,7 +135,7 @@ TEST(JsonReader, HandsOutMembersAsTheyStand) {
   EXPECT_TRUE(reader.finish());
 }
 
-TEST(JsonReader, HandsOutElementsAsTheyStand) {
+TEST(JsonReader, ReturnsElementsAsTheyAreInTheText) {
   JsonReader reader("[{\"a\":1} , null,\n\"x\"]");
   ASSERT_TRUE(reader.enter_array());
   EXPECT_EQ(reader.next_element(), "{\"a\":1}");
@@ -144,7 +145,7 @@ TEST(JsonReader, HandsOutElementsAsTheyStand) {
   EXPECT_TRUE(reader.finish());
 }
 
-TEST(JsonReader, AnArrayThatWasNotReadToItsEndIsNotFinished) {
+TEST(JsonReader, FinishFailsIfElementsAreLeft) {
   JsonReader reader("[1]");
   ASSERT_TRUE(reader.enter_array());
   EXPECT_FALSE(reader.finish());
@@ -159,8 +160,8 @@ TEST(JsonReader, UnescapeUndoesEveryEscape) {
   EXPECT_EQ(unescape(R"("\u0000")"), std::string(1, '\0'));
 }
 
-/// What Boost.JSON says of a text. It converts numbers, so one whose exponent it can't hold is an
-/// error to it, though not to the grammar; the texts below have none.
+/// True if Boost.JSON accepts a text. Boost.JSON converts numbers, so it refuses an exponent that
+/// is too large for it, although the grammar allows it. The texts below have no such exponent.
 bool boost_accepts(std::string_view text) {
   boost::json::parser parser;
   boost::json::error_code error;
@@ -168,7 +169,7 @@ bool boost_accepts(std::string_view text) {
   return !error;
 }
 
-/// Changes a few bytes, moves or repeats a piece, or cuts it off.
+/// Makes up to three changes: each replaces, inserts or removes a few bytes, or repeats a piece.
 std::string mutate(std::string text, Rng& rng) {
   constexpr std::string_view kPieces = "{}[],:\"\\/ \n01-+.eEtfnu\x01\x80\xC3\xA9\xF0";
   for (std::uint32_t changes = rng.below(4); changes > 0 && !text.empty(); --changes) {
@@ -207,7 +208,7 @@ TEST(JsonReader, AgreesWithBoostJsonOnMutatedTexts) {
     ASSERT_EQ(ours, boost_accepts(text)) << testing::PrintToString(text);
     accepted += ours ? 1 : 0;
   }
-  EXPECT_GT(accepted, 50'000);  // the test sees both sides
+  EXPECT_GT(accepted, 50'000);  // the test sees both valid and invalid texts
   EXPECT_LT(accepted, 250'000);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-/// True for what may stand in a JSON string as it is, of ASCII.
+/// True for an ASCII character that needs no escape in a JSON string.
 bool is_plain(std::uint8_t byte) noexcept {
   return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
@@ -45,7 +45,7 @@ void append_ascii_escape(std::string& out, char c) {
 
 template <class Number>
 void append_decimal(std::string& out, Number value) {
-  std::array<char, 20> digits{};  // 2^64 has 20; −2^63 a sign and 19
+  std::array<char, 20> digits{};  // 2^64 - 1 has 20 digits; -2^63 has a sign and 19 digits
   char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
   out.append(digits.data(), end);
 }

@@ -1,4 +1,4 @@
-// Writes JSON by appending to a string: no tree, no copy of what is appended as it stands.
+// Writes JSON by appending to a string. Builds no tree, and copies each value only once.
 #pragma once
 
 #include <concepts>
@@ -8,12 +8,12 @@
 
 namespace detent::json {
 
-/// Appends `text` in quotes. Any bytes make a valid JSON string: what must be escaped is, and each
-/// byte that is no UTF-8 becomes U+FFFD.
+/// Appends `text` in quotes, with escapes where JSON needs them. The result is a valid JSON string
+/// for any bytes: each byte that is not valid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
-/// Puts commas and colons where they belong; begin and end must pair up, which it does not check.
-/// Thread-compatible. `out` must outlive the writer.
+/// Appends JSON to `out` and adds the commas and colons. The caller must pair each begin with its
+/// end; the writer does not check this. Thread-compatible. `out` must outlive the writer.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) noexcept : out_(out) {}
@@ -22,11 +22,11 @@ class JsonWriter {
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
   JsonWriter& end_array() { return close(']'); }
-  /// The name of the member whose value comes next. Requires: nothing in it needs an escape.
+  /// Writes a member's name. The next call writes its value. Requires: `name` needs no escape.
   JsonWriter& name(std::string_view name);
 
   JsonWriter& string(std::string_view text);
-  /// Null when there is no text.
+  /// Writes null if `text` is empty.
   JsonWriter& string_or_null(std::string_view text) { return text.empty() ? null() : string(text); }
   template <std::integral Number>
   requires(!std::same_as<Number, bool>) JsonWriter& number(Number value) {
@@ -37,9 +37,9 @@ class JsonWriter {
     }
   }
   JsonWriter& null();
-  /// A value that is JSON already.
+  /// Writes a text that is already JSON.
   JsonWriter& raw(std::string_view json);
-  /// Bytes, as base64 in a string.
+  /// Writes bytes as a string of base64.
   JsonWriter& base64(std::string_view bytes);
 
  private:

@@ -20,7 +20,7 @@ std::string as_json(std::string_view text) {
   return out;
 }
 
-TEST(JsonWriter, PutsCommasBetweenAndNowhereElse) {
+TEST(JsonWriter, WritesCommasOnlyBetweenValues) {
   std::string out;
   JsonWriter writer(out);
   writer.begin_object();
@@ -39,7 +39,7 @@ TEST(JsonWriter, WritesTheLargestAndSmallestNumbers) {
   EXPECT_EQ(out, "[18446744073709551615,-9223372036854775808,7]");
 }
 
-TEST(JsonWriter, EscapesWhatMustBeAndNothingElse) {
+TEST(JsonWriter, EscapesOnlyWhatJsonRequires) {
   EXPECT_EQ(as_json("a\"b\\c/d\n\r\t\x01\x1F\x7F"), "\"a\\\"b\\\\c/d\\n\\r\\t\\u0001\\u001f\x7F\"");
   EXPECT_EQ(as_json(std::string_view("\0", 1)), R"("\u0000")");
   EXPECT_EQ(as_json("h\xC3\xA9 \xF0\x9F\x98\x80"), "\"h\xC3\xA9 \xF0\x9F\x98\x80\"");
@@ -60,7 +60,7 @@ TEST(JsonWriter, AnyBytesMakeAStringThatReadsBack) {
     const bool is_json = read_json(as_json(bytes)).has_value();
     ASSERT_TRUE(is_json) << testing::PrintToString(bytes);
 
-    std::string text;  // what is UTF-8 comes back as it was
+    std::string text;  // valid UTF-8, which must come back unchanged
     for (std::uint32_t i = rng.below(20); i > 0; --i) {
       const std::uint32_t code_point = rng.below(0x110000);
       if (code_point < 0xD800 || code_point > 0xDFFF) append_utf8(text, code_point);

@@ -1,4 +1,4 @@
-// Values by cause of lateness, as an object with a member for each cause.
+// Writes and reads values by cause of lateness. The JSON object has one member for each cause.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,15 @@ namespace detent::json {
 
 /// Writes `{"before_start":0,…}`.
 void write_by_cause(JsonWriter& writer, const ByCause<std::uint64_t>& counts);
-/// In milliseconds.
+/// Writes the parts as whole milliseconds.
 void write_by_cause(JsonWriter& writer, const LatenessParts& parts);
-/// Why an attempt began late, as its member `late_ms`, if it did.
+/// Writes the member `late_ms`: how late an attempt began, by cause. Writes no member if it was not
+/// late.
 void write_late(JsonWriter& writer, const LatenessParts& late);
 
-/// What write_by_cause() wrote; every cause must be there.
+/// Reads the object that write_by_cause() writes. Every cause must be present.
 Result<ByCause<std::uint64_t>> read_by_cause(std::string_view json, UnknownFields unknown);
-/// What write_late() wrote; none when it was left out.
+/// Reads the member that write_late() writes. Returns zeros if the member was left out.
 Result<LatenessParts> read_late(const JsonField& field, UnknownFields unknown);
 
 }  // namespace detent::json

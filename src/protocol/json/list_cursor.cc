@@ -8,7 +8,7 @@
 namespace detent::json {
 namespace {
 
-/// As a cursor begins, by ListPart.
+/// The first letter of a cursor, indexed by ListPart.
 constexpr std::string_view kLetters = "dle";
 
 template <class Number>

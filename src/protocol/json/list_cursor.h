@@ -1,8 +1,8 @@
-// Where a list of tasks goes on, as text: `cursor` in what `GET /v1/tasks` answers and is asked
-// with.
+// The position of the next page in a list of tasks, as text. It is the `cursor` in answers and
+// requests of `GET /v1/tasks`.
 //
-// Opaque to clients. Servers of a cluster read each other's: a list over several shards goes on in
-// each of them at a place of its own (gateway/list_plan.h).
+// The text is opaque to clients, but the servers of a cluster read each other's cursors: a list
+// over several shards continues at its own position in each shard (gateway/list_plan.h).
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace detent::json {
 
-/// The parts of a list, in its order.
+/// The parts of a list, in the order in which the list shows them.
 enum class ListPart : std::uint8_t { dead, live, ended };
 
-/// The list goes on behind the task at this place.
+/// The next page begins after the task at this position.
 struct ListCursor {
   ListPart part = ListPart::dead;
-  std::uint32_t queue = 0;  // of the dead: a number that the store gave it
-  WallTime at{};            // of the live: when it is due
-  TaskId id = {};           // 0: before every task at this instant
+  std::uint32_t queue = 0;  // dead part only: the number that the store gave the queue
+  WallTime at{};            // the due time of a live task; other parts also sort by a time
+  TaskId id = {};           // 0 means before every task with this time
 
   friend bool operator==(const ListCursor&, const ListCursor&) = default;
 };
 
-/// "l0-1767323075000-256": the part, then the numbers.
+/// Example: "l0-1767323075000-256" has the part's letter, and then `queue`, `at` and `id`.
 std::string render_cursor(const ListCursor& cursor);
-/// Nothing when render_cursor() did not write it.
+/// Returns nullopt if render_cursor() cannot have written the text.
 std::optional<ListCursor> parse_cursor(std::string_view text);
 
 }  // namespace detent::json

@@ -26,7 +26,7 @@ TEST(ListCursor, IsReadBackAsItWasWritten) {
   }
 }
 
-TEST(ListCursor, NothingElseIsOne) {
+TEST(ListCursor, OtherTextsAreRefused) {
   for (const char* text : {"", "d", "x0-0-0", "0-0-0", "d0-0", "d0-0-0-", "d0-0-0 ", "d00-0-0",
                            "d+1-0-0", "d0--1-0", "l1-0-0", "e1-0-0", "d4294967296-0-0"}) {
     EXPECT_EQ(parse_cursor(text), std::nullopt) << text;

@@ -40,7 +40,7 @@ std::string_view title_of(ErrorCode code) noexcept {
     case ErrorCode::internal:
       return "Internal error";
   }
-  return "Error";  // only for a value that is no enumerator
+  return "Error";  // only for a value that is not an enumerator
 }
 
 std::optional<ErrorCode> code_of_type(std::string_view type) noexcept {
@@ -78,7 +78,7 @@ int http_status(ErrorCode code) noexcept {
     case ErrorCode::internal:
       return 500;
   }
-  return 500;  // only for a value that is no enumerator
+  return 500;  // only for a value that is not an enumerator
 }
 
 ErrorCode code_of_status(int status) noexcept {

@@ -20,7 +20,7 @@ TEST(Problem, EveryCodeHasItsStatus) {
   EXPECT_EQ(http_status(ErrorCode::internal), 500);
 }
 
-TEST(Problem, SaysWhatAndWhere) {
+TEST(Problem, HasTheDetailAndTheField) {
   EXPECT_EQ(render_problem({ErrorCode::invalid_argument, "say \"when\"", "due_at"}),
             R"({"type":"urn:detent:error:invalid_argument","title":"The request is wrong",)"
             R"("status":400,"detail":"say \"when\"","field":"due_at"})");
@@ -41,7 +41,7 @@ TEST(Problem, EveryErrorComesBackAsItWas) {
   }
 }
 
-TEST(Problem, WithoutAProblemTheStatusDecides) {
+TEST(Problem, TheStatusDecidesIfTheBodyIsNotAProblem) {
   for (const char* body : {"", "<html>", "[]", "{}", R"({"type":5,"detail":[]})"}) {
     EXPECT_EQ(parse_problem(503, body).code, ErrorCode::unavailable);
     EXPECT_EQ(parse_problem(404, body).message, "the server answered 404");
@@ -53,7 +53,7 @@ TEST(Problem, WithoutAProblemTheStatusDecides) {
             (Error{ErrorCode::invalid_argument, "use GET", ""}));
 }
 
-TEST(Problem, InsideAnAnswerItsOwnStatusDecides) {
+TEST(Problem, AProblemInsideAnAnswerUsesItsOwnStatus) {
   EXPECT_EQ(parse_problem(render_http_problem(503, "the shard is not open here")),
             (Error{ErrorCode::unavailable, "the shard is not open here", ""}));
   EXPECT_EQ(parse_problem(R"({"status":504})").code, ErrorCode::unavailable);

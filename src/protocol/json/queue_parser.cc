@@ -80,7 +80,8 @@ Result<std::uint32_t> read_partitions(const JsonField& field) {
   return static_cast<std::uint32_t>(value);
 }
 
-/// Puts what a member says into `change`: `read` makes a value of it, null is `unset`.
+/// Sets `change` from a member: `read` reads the value, and null means `unset`. A missing member
+/// leaves `change` empty.
 template <class T, class Read>
 Result<void> take_value(const JsonField& field, std::optional<T>& change, const T& unset,
                         Read read) {
@@ -175,7 +176,8 @@ QueueSettings QueuePatch::applied_to(QueueSettings settings) const {
   settings.concurrency = concurrency.value_or(settings.concurrency);
   settings.partitions = partitions.value_or(settings.partitions);
   const bool has_sink = settings.webhook && !sink_of(settings.webhook->url).empty();
-  // What is taken away is one's own kind: who knows no sinks does not end one.
+  // `"webhook":null` removes only an HTTP webhook, and `"sink":null` only a sink. A client that
+  // does not know sinks can therefore not remove one by mistake.
   if (webhook && (*webhook || !has_sink)) settings.webhook = *webhook;
   if (sink && *sink) {
     settings.webhook = QueueWebhook{.url = std::string(kSinkScheme) + **sink};
@@ -191,7 +193,8 @@ Result<QueuePatch> parse_queue_patch(std::string_view body) {
   ASSIGN_OR_RETURN(QueuePatch patch, read_patch(fields));
   const bool has_webhook = patch.webhook && *patch.webhook;
   if (has_webhook && (*patch.webhook)->url.starts_with(kSinkScheme)) {
-    return Error{ErrorCode::invalid_argument, "name a sink as \"sink\", not as a URL", "webhook"};
+    return Error{ErrorCode::invalid_argument, "use the field sink for a sink, not a URL",
+                 "webhook"};
   }
   if (has_webhook && patch.sink && *patch.sink) {
     return Error{ErrorCode::invalid_argument, "a queue has a webhook or a sink, not both", "sink"};

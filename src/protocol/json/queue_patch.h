@@ -1,4 +1,4 @@
-// New values for some settings of a queue; the others stay as they are.
+// New values for some settings of a queue. The other settings stay as they are.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@
 
 namespace detent::json {
 
-/// Of each setting: nothing when it stays, else its new value. Where that is nothing itself, the
-/// setting goes back to its default.
+/// The new value of each setting. An empty optional leaves the setting unchanged. If the new value
+/// itself is an empty optional, the setting goes back to its default.
 struct QueuePatch {
   template <class T>
   using NewValue = std::optional<T>;
@@ -26,11 +26,11 @@ struct QueuePatch {
   NewValue<std::optional<std::uint64_t>> max_bytes;
   NewValue<std::optional<std::uint32_t>> rate;
   NewValue<std::optional<std::uint32_t>> concurrency;
-  NewValue<std::optional<QueueWebhook>> webhook;  // of HTTP
-  NewValue<std::optional<std::string>> sink;      // its name; of the two a queue has one
+  NewValue<std::optional<QueueWebhook>> webhook;  // an HTTP webhook
+  NewValue<std::optional<std::string>> sink;      // a sink's name; excludes a webhook
   NewValue<std::uint32_t> partitions;
 
-  /// The settings with these values in them.
+  /// Returns `settings` with these new values.
   QueueSettings applied_to(QueueSettings settings) const;
 
   friend bool operator==(const QueuePatch&, const QueuePatch&) = default;

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kQueueBytes = 400;  // about what an answer holds for a queue
+constexpr std::size_t kQueueBytes = 400;  // the approximate size of a queue in an answer
 
 void write_value(JsonWriter& writer, bool value) { writer.raw(value ? "true" : "false"); }
 
@@ -50,7 +50,7 @@ void write_value(JsonWriter& writer, const std::optional<T>& value) {
   }
 }
 
-/// A setting that does not change is not told.
+/// Writes a setting if the patch changes it.
 template <class T>
 void write_change(JsonWriter& writer, std::string_view name, const std::optional<T>& change) {
   if (!change) return;
@@ -76,7 +76,7 @@ void write_patch(JsonWriter& writer, const QueuePatch& patch) {
   writer.end_object();
 }
 
-/// The patch that makes any settings these, but for the keys of a webhook.
+/// The patch that turns any settings into `settings`. The keys of a webhook are hidden.
 QueuePatch patch_to(const QueueSettings& settings) {
   std::optional<QueueWebhook> webhook = settings.webhook;
   std::optional<std::string> sink;

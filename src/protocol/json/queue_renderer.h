@@ -1,5 +1,5 @@
-// Values about queues to bodies: answers of the server, and the requests of clients. What is
-// written here queue_parser.h reads back, value for value.
+// Writes values about queues as JSON bodies: answers of the server, and requests of clients.
+// queue_parser.h reads these bodies back into equal values.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace detent::json {
 
-/// `GET /v1/queues/{queue}`: counts, bytes and all settings, null where one has no value. These
-/// settings are a body for `PATCH /v1/queues/{queue}`.
+/// The answer of `GET /v1/queues/{queue}`: counts, bytes and all settings. A setting without a
+/// value is null. The member `settings` is a valid body for `PATCH /v1/queues/{queue}`.
 std::string render_queue(const QueueView& view);
-/// `GET /v1/queues`.
+/// The answer of `GET /v1/queues`.
 std::string render_queues(std::span<const QueueView> views);
-/// `DELETE /v1/queues/{queue}`.
+/// The answer of `DELETE /v1/queues/{queue}`.
 std::string render_removed_queue(std::string_view name);
-/// `POST /v1/queues/{queue}/purge` and `/redrive`: how many tasks it was.
+/// The answer of `POST /v1/queues/{queue}/purge` and `/redrive`: the number of affected tasks.
 std::string render_count(std::uint64_t count);
-/// The members of a queue's counts, into an object that has been begun.
-/// Tasks by state, as an object: of all queues together.
+/// Writes an object with the number of tasks in each state, summed over all queues.
 void write_task_counts(JsonWriter& writer, const QueueStats& all);
+/// Writes the members with one queue's counts. The caller has begun the object.
 void write_queue_stats(JsonWriter& writer, const QueueStats& stats);
 
 /// The body of `PATCH /v1/queues/{queue}`.

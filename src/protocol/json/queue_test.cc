@@ -1,4 +1,5 @@
-// Bodies about queues: what is written is read back, and what is wrong is refused by name.
+// Bodies about queues and the requests for tasks and leases: written bodies are read back into
+// equal values, and the error of a wrong body names the field.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -50,18 +51,18 @@ std::optional<std::optional<T>> unset() {
   return std::make_optional(std::optional<T>());
 }
 
-/// The field for which something was refused.
+/// The field of the error.
 template <class T>
 std::string refused_field(const Result<T>& result) {
   return result ? "none: it was accepted" : result.error().field;
 }
-/// Whether it is an answer that no server of ours gives.
+/// True if the error says that the server's answer is unreadable.
 template <class T>
 bool is_bad_answer(const Result<T>& result) {
   return !result && result.error().code == ErrorCode::internal;
 }
 
-/// What a setting of a patch alone is.
+/// A patch with only these members.
 QueuePatch patch_of(const std::string& members) {
   const auto patch = parse_queue_patch("{" + members + "}");
   EXPECT_TRUE(patch) << members << ": " << patch.error().message;
@@ -96,7 +97,7 @@ TEST(Queue, AnswersAreReadBack) {
   EXPECT_EQ(parse_count(render_count(1'000'000)).value(), 1'000'000U);
 }
 
-TEST(Queue, TheSettingsOfAnAnswerAreAPatchThatMakesThem) {
+TEST(Queue, TheSettingsOfAnAnswerAreAPatch) {
   for (const QueueSettings& settings : {full_settings(), QueueSettings{}}) {
     const std::string body = render_queue(example_view(settings));
     const std::size_t at = body.find(R"("settings":)") + sizeof(R"("settings":)") - 1;
@@ -107,7 +108,7 @@ TEST(Queue, TheSettingsOfAnAnswerAreAPatchThatMakesThem) {
   }
 }
 
-TEST(Queue, AnAnswerThatIsNoneIsTheServersFault) {
+TEST(Queue, AnUnreadableAnswerIsAnInternalError) {
   for (const char* body :
        {"", "[]", R"({"queue":"q"})",
         R"({"queue":"q","scheduled":0,"ready":0,"leased":0,"dead":0,"bytes":0})",
@@ -123,7 +124,7 @@ TEST(Queue, AnAnswerThatIsNoneIsTheServersFault) {
   EXPECT_TRUE(newer->settings.paused);
 }
 
-TEST(Queue, APatchSaysWhatChangesWhatGoesBackAndWhatStays) {
+TEST(Queue, APatchChangesResetsOrKeepsEachSetting) {
   EXPECT_EQ(patch_of(""), QueuePatch{});
   EXPECT_EQ(patch_of("").applied_to(full_settings()), full_settings());
   QueueSettings expected = full_settings();
@@ -177,7 +178,7 @@ TEST(Queue, EveryFormOfASettingIsRead) {
             (QueueWebhook{.url = "http://a", .keys = {"whsec_1", "whsec_2"}}));
 }
 
-TEST(Queue, ASinkTakesThePlaceOfAWebhookAndIsTakenAwayByItsOwnNameOnly) {
+TEST(Queue, ASinkReplacesAWebhookAndOnlyItsOwnNullRemovesIt) {
   const QueueSettings webhook{.webhook = QueueWebhook{.url = "http://a"}};
   const QueueSettings sink = patch_of(R"("sink":"events")").applied_to(webhook);
   EXPECT_EQ(sink.webhook, QueueWebhook{.url = "sink:events"});
@@ -193,7 +194,7 @@ TEST(Queue, ASinkTakesThePlaceOfAWebhookAndIsTakenAwayByItsOwnNameOnly) {
   EXPECT_EQ(parse_queue(body)->settings, sink);
 }
 
-TEST(Queue, AnAnswerTellsHowManyKeysThereAreAndNothingOfThem) {
+TEST(Queue, AnAnswerShowsTheNumberOfKeysAndHidesTheirText) {
   const std::string key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   const QueueView view =
       example_view({.webhook = QueueWebhook{.url = "https://a", .keys = {key, key}}});
@@ -203,9 +204,9 @@ TEST(Queue, AnAnswerTellsHowManyKeysThereAreAndNothingOfThem) {
             std::string::npos)
       << body;
   EXPECT_EQ(parse_queue(body)->settings.webhook->keys.size(), 2u);
-  // What is shown is no key: it does not take the place of those there are.
+  // The hidden form of a key is not a valid key, so it cannot replace the real keys by mistake.
   EXPECT_FALSE(validate(parse_queue(body)->settings));
-  // A request has them.
+  // A client's request contains the real keys.
   QueuePatch patch;
   patch.webhook.emplace(view.settings.webhook);
   EXPECT_EQ(parse_queue_patch(render_queue_patch(patch)).value(), patch);
@@ -266,7 +267,7 @@ TEST(Queue, APatchIsReadBackAsItWasWritten) {
             R"("max_bytes":null,"rate":5})");
 }
 
-TEST(Queue, ABodyOfNothingIsNothing) {
+TEST(Queue, ABodyWithoutParametersMustBeEmpty) {
   for (const char* body : {"", " \n", "{}", " { } "}) EXPECT_TRUE(parse_nothing(body)) << body;
   EXPECT_EQ(refused_field(parse_nothing(R"({"state":"dead"})")), "state");
   EXPECT_FALSE(parse_nothing("[]"));
@@ -281,7 +282,7 @@ TEST(MoveRequest, IsADelayOrADate) {
   EXPECT_EQ(parse_edit(R"({"delay":"5m"})").value().due, Due{milliseconds{300'000}});
 }
 
-TEST(MoveRequest, OfAnythingElseIsRefusedByName) {
+TEST(MoveRequest, OtherBodiesAreRefusedByFieldName) {
   struct Case {
     const char* body;
     const char* field;
@@ -301,7 +302,7 @@ TEST(MoveRequest, OfAnythingElseIsRefusedByName) {
   }
 }
 
-TEST(EditRequest, GivesOrTakesAWebhookAndHeaders) {
+TEST(EditRequest, SetsOrRemovesAWebhookAndHeaders) {
   TaskEdit edit = parse_edit(R"({"webhook":"http://a","headers":{"b":"c"}})").value();
   EXPECT_EQ(edit.webhook, "http://a");
   EXPECT_EQ(edit.headers, (TaskHeaders{{"b", "c"}}));
@@ -312,7 +313,7 @@ TEST(EditRequest, GivesOrTakesAWebhookAndHeaders) {
   EXPECT_FALSE(edit.webhook || edit.headers);
 }
 
-TEST(EditRequest, HasOnlyWhatIsGiven) {
+TEST(EditRequest, HasOnlyTheGivenFields) {
   const TaskEdit priority = parse_edit(R"({"priority":0})").value();
   EXPECT_EQ(priority.priority, 0U);
   EXPECT_FALSE(priority.due || priority.payload);
@@ -334,7 +335,7 @@ TEST(BatchRequest, NamesTasksByIdOrByKey) {
   EXPECT_EQ(keys.due, Due{milliseconds{1'000}});
 }
 
-TEST(BatchRequest, OfAnythingElseIsRefusedByName) {
+TEST(BatchRequest, OtherBodiesAreRefusedByFieldName) {
   EXPECT_EQ(refused_field(parse_cancel_batch("{}")), "ids");
   EXPECT_EQ(refused_field(parse_cancel_batch(R"({"ids":[],"queue":"q"})")), "queue");
   EXPECT_EQ(refused_field(parse_cancel_batch(R"({"ids":[],"keys":[]})")), "keys");
@@ -367,7 +368,7 @@ TEST(LeaseRequests, ExtendAndReleaseAreReadBack) {
   EXPECT_EQ(plain->priority, std::nullopt);
 }
 
-TEST(LeaseRequests, ThatAreWrongAreRefusedByName) {
+TEST(LeaseRequests, WrongBodiesAreRefusedByFieldName) {
   EXPECT_EQ(refused_field(parse_extend(R"({"leases":["3-17"]})")), "by");
   EXPECT_EQ(refused_field(parse_extend(R"({"leases":["3-17"],"by":"0s"})")), "by");
   EXPECT_EQ(refused_field(parse_extend(R"({"leases":["3-17"],"by":"31d"})")), "by");

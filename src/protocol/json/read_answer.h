@@ -1,5 +1,4 @@
-// What answers have in common: what a client makes of one that cannot be one, and how lists go on.
-// For the parsers of answers.
+// Helpers for all parsers of answers: the error of an unreadable answer, and the cursor of lists.
 #pragma once
 
 #include <array>
@@ -12,7 +11,8 @@
 
 namespace detent::json {
 
-/// An error in an answer is not the caller's to fix: it is `internal`, whatever it was.
+/// Turns any error of parsing into `internal`, because the caller cannot fix an answer of the
+/// server.
 template <class T>
 Result<T> as_answer(Result<T> parsed) {
   if (parsed) return parsed;
@@ -21,7 +21,7 @@ Result<T> as_answer(Result<T> parsed) {
   return error;
 }
 
-/// The member `cursor` of a list: where it goes on, "" when it is over.
+/// Reads the member `cursor` of a list: the start of the next page, or "" on the last page.
 inline Result<std::string> read_cursor(std::string_view json) {
   JsonField cursor{"cursor"};
   const std::array<JsonField*, 1> fields{&cursor};

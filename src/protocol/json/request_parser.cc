@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kWhiteSpace = " \t\r\n";
 
-/// The fields of a task as a client schedules it.
+/// The fields of a task in a request to schedule it.
 struct ScheduleFields {
   JsonField queue{"queue"};
   PayloadFields payload;
@@ -52,7 +52,7 @@ Result<Due> read_due(const DurationFields& delay, const JsonField& due_at) {
   return Due{length.value_or(milliseconds{0})};
 }
 
-/// None is an empty one: a task without.
+/// Returns "" if the field is missing or null: the task then has no webhook.
 Result<std::string> read_webhook(const JsonField& field) {
   if (!field.given() || field.is(JsonKind::null)) return std::string();
   ASSIGN_OR_RETURN(std::string url, read_string(field));
@@ -71,7 +71,7 @@ std::string_view trim(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(kWhiteSpace) - first + 1);
 }
 
-/// The lines that hold something, for NDJSON.
+/// Returns the lines of NDJSON that are not blank.
 Result<std::vector<std::string_view>> take_lines(std::string_view body) {
   std::vector<std::string_view> lines;
   while (!body.empty()) {
@@ -80,8 +80,8 @@ Result<std::vector<std::string_view>> take_lines(std::string_view body) {
     body.remove_prefix(std::min(end + 1, body.size()));
     if (line.empty()) continue;
     if (lines.size() == kMaxBatchTasks) {
-      return Error{ErrorCode::too_large, "at most " + std::to_string(kMaxBatchTasks) + " at once",
-                   ""};
+      return Error{ErrorCode::too_large,
+                   "at most " + std::to_string(kMaxBatchTasks) + " lines are allowed", ""};
     }
     lines.push_back(line);
   }
@@ -93,7 +93,7 @@ bool is_ndjson(std::string_view body, std::string_view content_type) noexcept {
   return type == "application/x-ndjson" || trim(body).starts_with('{');
 }
 
-/// The strings of an array of at most kMaxBatchTasks.
+/// Reads an array of at most kMaxBatchTasks strings.
 Result<std::vector<std::string>> read_strings(const JsonField& field) {
   if (!field.given()) return missing_field(field);
   if (!field.is(JsonKind::array)) return wrong_field(field, "an array of strings");

@@ -1,9 +1,9 @@
-// Bodies of requests to values. What a value may be beyond its type (the length of a name, the size
-// of a payload) is checked by validate() in task/request.h, on whatever protocol it came.
+// Reads the bodies of requests into values. validate() in task/request.h checks further limits,
+// such as the length of a name or the size of a payload, for every protocol.
 //
-// Every error is `invalid_argument` (or `too_large` for counts) with the field named; a field that
-// does not exist, comes twice or has another type is refused, so a misspelt option is never
-// ignored. docs/reference/http.md describes the bodies.
+// Every error is `invalid_argument`, or `too_large` for a count, and names the field. A field that
+// is unknown, repeated or of a wrong type is refused, so a misspelt option is never ignored.
+// docs/reference/http.md describes the bodies.
 #pragma once
 
 #include <chrono>
@@ -21,52 +21,53 @@ namespace detent::json {
 /// Reads the body of `POST /v1/tasks`. A JSON payload is kept byte for byte.
 Result<ScheduleRequest> parse_schedule(std::string_view body);
 
-/// The tasks in the body of `POST /v1/tasks/batch`, each as it stands there: what parse_schedule()
+/// The tasks in the body of `POST /v1/tasks/batch`. Each element is the text that parse_schedule()
 /// reads.
 struct BatchElements {
   enum class Framing : std::uint8_t { array, lines };
   Framing framing = Framing::array;
   std::vector<std::string_view> elements;  // point into the body
 };
-/// An array, or one object a line (NDJSON) when the type says so ("application/x-ndjson") or the
-/// body begins with an object. Errors: the elements cannot be told apart or are over
-/// kMaxBatchTasks.
+/// Splits the body of a batch. The body is an array, or NDJSON (one object per line). It is NDJSON
+/// if the content type is "application/x-ndjson" or if the body begins with an object. Errors: the
+/// elements cannot be separated, or there are more than kMaxBatchTasks.
 Result<BatchElements> split_schedule_batch(std::string_view body, std::string_view content_type);
 
-/// Reads all of them. A wrong element is its own error; the whole fails as above.
+/// Reads all tasks of a batch. A wrong element becomes an error in the result list. The whole call
+/// fails only as in split_schedule_batch().
 Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
                                                                   std::string_view content_type);
 
-/// Reads the body of `PATCH /v1/tasks/{id}`: what is changed, at least one thing.
+/// Reads the body of `PATCH /v1/tasks/{id}`. It must change at least one thing.
 Result<TaskEdit> parse_edit(std::string_view body);
 
-/// The tasks of a call, in order: by id, or by the keys of a queue. An id that none can have is
-/// nothing here, and not found in the answer.
+/// The tasks of a call, in order: by id, or by the keys of one queue. A text that cannot be an id
+/// is nullopt here, and "not found" in the answer.
 struct TaskNames {
   std::vector<std::optional<TaskId>> ids;
   std::string queue;
   std::vector<std::string> keys;
 };
-/// Reads the body of `POST /v1/tasks/cancel`. `too_large` above kMaxBatchTasks tasks.
+/// Reads the body of `POST /v1/tasks/cancel`. Errors: `too_large` above kMaxBatchTasks tasks.
 Result<TaskNames> parse_cancel_batch(std::string_view body);
 
 struct MoveCall {
   TaskNames tasks;
   Due due;
 };
-/// Reads the body of `POST /v1/tasks/move`, likewise.
+/// Reads the body of `POST /v1/tasks/move`. Errors: `too_large` above kMaxBatchTasks tasks.
 Result<MoveCall> parse_move_batch(std::string_view body);
 
-/// A lease and how long to wait for a task when none is ready.
+/// A lease request, and how long to wait if no task is ready.
 struct LeaseCall {
   LeaseRequest lease;
   std::chrono::milliseconds wait{0};  // 0 … kMaxLeaseWait
 };
-/// Reads the body of `POST /v1/queues/{queue}/lease`; an empty body asks for the defaults.
+/// Reads the body of `POST /v1/queues/{queue}/lease`. An empty body means the defaults.
 Result<LeaseCall> parse_lease(std::string queue, std::string_view body);
 
-/// The leases of a call, in order. One that cannot be a lease of this server is nothing here, and a
-/// conflict in the answer: to the client it is the same as one that is no longer held.
+/// The leases of a call, in order. A text that cannot be a lease of this server is nullopt here,
+/// and a conflict in the answer. For the client this is the same case as a lease that has ended.
 using LeaseList = std::vector<std::optional<LeaseToken>>;
 
 /// Reads the body of `POST /v1/leases/complete`. `too_large` above kMaxBatchTasks leases.
@@ -74,7 +75,7 @@ Result<LeaseList> parse_complete(std::string_view body);
 
 struct FailCall {
   LeaseList leases;
-  std::optional<std::chrono::milliseconds> delay;  // else each task's backoff
+  std::optional<std::chrono::milliseconds> delay;  // if not set: each task's backoff
   std::string error;
 };
 /// Reads the body of `POST /v1/leases/fail`.

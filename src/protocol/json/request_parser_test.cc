@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A body with a queue and the members given.
+/// A body with a queue and these members.
 std::string task_with(std::string_view members) {
   return R"({"queue":"q",)" + std::string(members) + "}";
 }
@@ -70,12 +70,12 @@ TEST(ParseSchedule, TakesTheLongestDelayAndNoMore) {
   EXPECT_EQ(parse_schedule(task_with(R"("delay_ms":4294967295001)")).error().field, "delay_ms");
 }
 
-TEST(ParseSchedule, AFirstBackoffAboveTheUsualLongestRaisesIt) {
+TEST(ParseSchedule, AnInitialBackoffAboveTheDefaultMaximumRaisesTheMaximum) {
   const auto request = parse_schedule(task_with(R"("backoff":{"initial":"2h"})"));
   EXPECT_EQ(request->rules.backoff, (Backoff{milliseconds{7'200'000}, milliseconds{7'200'000}}));
 }
 
-/// Members that a task may not have, and the field that must be named.
+/// Wrong members of a task, and the field that the error must name.
 struct Wrong {
   const char* members;
   const char* field;
@@ -83,7 +83,7 @@ struct Wrong {
 constexpr Wrong kWrongMembers[] = {
     {R"("colour":1)", "colour"},
     {R"("Queue":"x")", "Queue"},
-    {R"("queue":"x")", "queue"},  // twice
+    {R"("queue":"x")", "queue"},  // task_with() also adds a queue, so the field is repeated
     {R"("payload":1,"payload":1)", "payload"},
     {R"("payload":1,"payload_base64":"")", "payload_base64"},
     {R"("payload_base64":"AP8")", "payload_base64"},
@@ -160,7 +160,7 @@ TEST(ParseSchedule, EveryWrongFieldIsNamed) {
   }
 }
 
-TEST(ParseSchedule, AWebhookAndHeadersAreKeptAsTheyAre) {
+TEST(ParseSchedule, AWebhookAndHeadersAreKeptUnchanged) {
   const auto request = parse_schedule(
       task_with(R"("webhook":"https:\/\/a\u002fb","headers":{"X-B":"\"1\"","a":""})"));
   ASSERT_TRUE(request) << request.error().message;
@@ -170,12 +170,12 @@ TEST(ParseSchedule, AWebhookAndHeadersAreKeptAsTheyAre) {
   ASSERT_TRUE(without);
   EXPECT_EQ(without->webhook, "");
   EXPECT_TRUE(without->headers.empty());
-  // What they may be is told by validate(); a name twice, too, whatever its case.
+  // validate() checks the values. It refuses a repeated name, and ignores the case of letters.
   const auto twice = parse_schedule(task_with(R"("headers":{"a":"1","A":"2"})"));
   EXPECT_EQ(validate(*twice).error().field, "headers");
 }
 
-TEST(ParseSchedule, ABodyThatIsNoObjectOfStringsAndSoOnIsRefused) {
+TEST(ParseSchedule, ABodyOfTheWrongFormIsRefused) {
   for (const std::string_view body :
        {"", " ", "null", "[]", "\"q\"", "{", "{}", R"({"queue":5})", R"({"queue":null})",
         R"({"queue":"q"} x)", R"({"queue":"q",})", "{\"queue\":\"\xFF\"}", "\xEF\xBB\xBF{}",
@@ -214,7 +214,7 @@ TEST(ParseScheduleBatch, LinesGiveAResultEach) {
   }
 }
 
-TEST(ParseScheduleBatch, NothingIsABatchOfNothing) {
+TEST(ParseScheduleBatch, AnEmptyBatchHasNoTasks) {
   EXPECT_EQ(parse_schedule_batch("[]", "")->size(), 0U);
   EXPECT_EQ(parse_schedule_batch("\n", "application/x-ndjson")->size(), 0U);
 }
@@ -282,7 +282,7 @@ TEST(ParseLease, EveryWrongFieldIsNamed) {
   }
 }
 
-TEST(ParseComplete, WhatCannotBeALeaseIsLeftForAConflict) {
+TEST(ParseComplete, ATextThatCannotBeALeaseIsNotAnError) {
   const LeaseToken token{7, 42};
   const auto leases =
       parse_complete(R"({"leases":[")" + to_string(token) + R"(","","nonsense","\u0000"]})");

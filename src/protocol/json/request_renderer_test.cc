@@ -1,4 +1,4 @@
-// What clients write, the server reads back value for value.
+// The server must read equal values from the requests that clients write.
 #include "protocol/json/request_renderer.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// What tasks, queues and recurring schedules have in common, read from a request. See
-// json_fields.h.
+// Reads the fields that tasks, queues and recurring schedules have in common. See json_fields.h.
 #pragma once
 
 #include <array>
@@ -11,18 +10,19 @@
 
 namespace detent::json {
 
-/// {"initial":"1s","max":"1h"}, or with initial_ms and max_ms; each may be left out.
+/// Reads {"initial":"1s","max":"1h"}, or the same with initial_ms and max_ms. Both are optional.
 Result<Backoff> read_backoff(const JsonField& field);
-/// 1 … kMaxAttempts.
+/// Reads an integer from 1 to kMaxAttempts.
 Result<std::uint32_t> read_max_attempts(const JsonField& field);
-/// Any of 32 bits; lower is more urgent.
+/// Reads any 32-bit integer. A lower priority is more urgent.
 Result<std::uint32_t> read_priority(const JsonField& field);
 
 struct PayloadFields {
   JsonField json{"payload"};
   JsonField base64{"payload_base64"};
 };
-/// JSON as it was sent, or bytes; the default payload when neither is given; both are an error.
+/// Reads JSON as it was sent, or bytes. Returns the default payload if neither field is given.
+/// Errors: both fields are given.
 Result<Payload> read_payload(const PayloadFields& fields);
 
 struct TaskRuleFields {

@@ -1,5 +1,5 @@
-// What tasks, queues and recurring schedules have in common, written as members of an object. What
-// is written here rule_fields.h reads back.
+// Writes the members that tasks, queues and recurring schedules have in common. rule_fields.h reads
+// them.
 #pragma once
 
 #include "protocol/json/json_writer.h"
@@ -7,9 +7,9 @@
 
 namespace detent::json {
 
-/// `payload`, or `payload_base64` for bytes.
+/// Writes `payload`, or `payload_base64` if the payload is bytes.
 void write_payload(JsonWriter& writer, const Payload& payload);
-/// Those rules that are given.
+/// Writes the rules that are set. A default priority is left out.
 void write_rules(JsonWriter& writer, const TaskRules& rules);
 
 }  // namespace detent::json

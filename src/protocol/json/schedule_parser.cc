@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A schedule as a client asks for it.
+/// The fields of a schedule in a client's request.
 struct ScheduleRuleFields {
   JsonField cron{"cron"};
   DurationFields every{{"every"}, {"every_ms"}};
@@ -63,7 +63,7 @@ struct ScheduleRuleFields {
   }
 };
 
-/// One of a few words. `all` are the values an enum has, from 0 on.
+/// Reads one of a few words. `all` has every value of the enum.
 template <class Enum, std::size_t kCount>
 Result<Enum> read_word(const JsonField& field, const std::array<Enum, kCount>& all) {
   ASSIGN_OR_RETURN(const std::string text, read_string(field));
@@ -183,7 +183,7 @@ Result<RecurringSchedule> read_schedule(std::string_view name, const ScheduleRul
   return schedule;
 }
 
-/// How far a schedule has come.
+/// The fields of a schedule's progress.
 struct ProgressFields {
   JsonField created_at{"created_at"};
   JsonField decided_to{"decided_to"};

@@ -30,7 +30,7 @@ void write_rule(JsonWriter& writer, const CalendarRule& rule) {
   write_time(writer, "anchor", rule.anchor);
 }
 
-/// The members of a schedule as it is asked for, but for its payload.
+/// Writes the members of a client's request for a schedule, except the payload.
 void write_rules_of(JsonWriter& writer, const RecurringSchedule& schedule) {
   std::visit([&writer](const auto& rule) { write_rule(writer, rule); }, schedule.rule);
   writer.name("time_zone").string(schedule.time_zone);

@@ -1,5 +1,5 @@
-// Recurring schedules as JSON: what is written is read back, what is wrong is refused by its name,
-// and little is enough.
+// Recurring schedules as JSON: written bodies are read back into equal values, the error of a wrong
+// body names the member, and most members are optional.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -77,7 +77,7 @@ TEST(ScheduleJson, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(parse_schedule_view(render_schedule_view(full_view())).value(), full_view());
 }
 
-TEST(ScheduleJson, LittleIsEnough) {
+TEST(ScheduleJson, ARuleAndAQueueAreEnough) {
   const RecurringSchedule schedule =
       parse_schedule_rule("s", R"({"every":"90s","queue":"q"})").value();
   EXPECT_EQ(schedule,

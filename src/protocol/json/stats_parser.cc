@@ -21,14 +21,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A count and where it goes.
+/// A member with a count, and the variable that receives it.
 struct Count {
   JsonField field;
   std::uint64_t* value = nullptr;
-  bool is_new = false;  // servers before this one leave it out
+  bool is_new = false;  // older servers do not send this member
 };
 
-/// Reads the counts of an object and takes the `others` beside them.
+/// Reads the members of an object: the values of `counts`, and the texts of `others`.
 Result<void> read_counts(std::string_view json, std::span<Count> counts,
                          std::span<JsonField* const> others) {
   std::vector<JsonField*> fields(others.begin(), others.end());
@@ -62,7 +62,7 @@ Result<std::uint64_t> read_count(std::string_view json) {
   return read_integer({"counts", json}, {.max = std::numeric_limits<std::uint64_t>::max()});
 }
 
-/// Servers before this one leave it out.
+/// Returns an empty list if the field is missing, because older servers do not send it.
 Result<std::vector<std::uint64_t>> read_lateness(const JsonField& field) {
   constexpr std::size_t kMostBuckets = 64;
   std::vector<std::uint64_t> counts;
@@ -75,7 +75,7 @@ Result<std::vector<std::uint64_t>> read_lateness(const JsonField& field) {
   return counts;
 }
 
-/// Servers before this one leave it out.
+/// Returns zeros if the field is missing, because older servers do not send it.
 Result<LateCounts> read_late_counts(const JsonField& field) {
   LateCounts late;
   if (!field.given()) return late;

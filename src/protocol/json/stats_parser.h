@@ -1,5 +1,5 @@
-// The answers that are mostly numbers (statistics, forecast, wheel, what a restore did) to values.
-// See answer_parser.h.
+// Reads the answers that are mostly numbers: statistics, forecast, wheel, and the counts of a
+// restore. See answer_parser.h.
 #pragma once
 
 #include <string_view>

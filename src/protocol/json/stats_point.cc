@@ -31,7 +31,7 @@ void write_latencies(JsonWriter& writer, const StatsPoint& point) {
   write_quantiles(writer, point.commit);
 }
 
-/// The members of a point.
+/// Writes the members of a point into an object that the caller has begun.
 void write_point(JsonWriter& writer, const StatsPoint& point) {
   writer.name("at").string(format_rfc3339(point.at));
   writer.name("span_ms").number(point.span.count());

@@ -40,7 +40,7 @@ TEST(StatsPoint, IsTheSameInTheHistoryAndInAnEvent) {
                 R"("commit_us":{"p50":1000,"p99":1000,"max":1000}}})");
 }
 
-TEST(MissedEvent, SaysHowManyIfAnybodyKnows) {
+TEST(MissedEvent, ShowsTheNumberIfItIsKnown) {
   EXPECT_EQ(render_missed_event(3), R"({"missed":3})");
   EXPECT_EQ(render_missed_event(std::nullopt), R"({"missed":null})");
 }

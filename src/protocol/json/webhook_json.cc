@@ -71,7 +71,7 @@ void write_webhook(JsonWriter& writer, const std::string& webhook, const TaskHea
 void write_headers(JsonWriter& writer, const TaskHeaders& headers) {
   if (headers.empty()) return;
   writer.name("headers").begin_object();
-  // A name is a token, in which nothing needs an escape.
+  // The name of a header is a token, which never needs an escape.
   for (const TaskHeader& header : headers) writer.name(header.name).string(header.value);
   writer.end_object();
 }

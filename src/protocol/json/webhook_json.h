@@ -1,4 +1,4 @@
-// Webhooks and headers as JSON, in requests, answers and dumps: see task/webhook.h.
+// Webhooks and headers as JSON in requests, answers and dumps. See task/webhook.h.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace detent::json {
 
-/// An object whose members are headers, with a string each. What names and values may be is checked
-/// by validate_headers(); that there are not too many, here.
+/// Reads an object with a string for each header. Checks the number of headers here;
+/// validate_headers() checks names and values.
 Result<TaskHeaders> read_headers(const JsonField& field);
-/// A URL alone, or {"url":…,"keys":[…]} with the keys left out or not.
+/// Reads a URL, or {"url":…,"keys":[…]} with optional keys.
 Result<QueueWebhook> read_queue_webhook(const JsonField& field);
 
-/// The members "webhook" and "headers" of a task; each only when it has one.
+/// Writes the members "webhook" and "headers" of a task. Leaves out a member without a value.
 void write_webhook(JsonWriter& writer, const std::string& webhook, const TaskHeaders& headers);
-/// The member "headers" alone, likewise.
+/// Writes the member "headers". Leaves it out if there are no headers.
 void write_headers(JsonWriter& writer, const TaskHeaders& headers);
-/// The value {"url":…,"keys":[…]}, with the keys as they are: see redacted().
+/// Writes the value {"url":…,"keys":[…]}. The keys are written in plain; hide them with redacted().
 void write_queue_webhook(JsonWriter& writer, const QueueWebhook& webhook);
 
 }  // namespace detent::json
