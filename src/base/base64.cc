@@ -25,7 +25,7 @@ std::uint32_t byte_at(std::string_view bytes, std::size_t index) noexcept {
   return index < bytes.size() ? static_cast<std::uint8_t>(bytes[index]) : 0;
 }
 
-/// How many of the last four digits are padding: 0, 1 or 2.
+/// The number of padding characters at the end: 0, 1 or 2.
 std::size_t padding_of(std::string_view text) noexcept {
   if (text.ends_with("==")) return 2;
   return text.ends_with('=') ? 1 : 0;
@@ -50,7 +50,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
   const std::string_view digits = text.substr(0, text.size() - padding_of(text));
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3);
-  std::uint32_t bits = 0;  // not yet written out, `bit_count` of them
+  std::uint32_t bits = 0;  // decoded bits that are not in `bytes` yet; there are `bit_count`
   int bit_count = 0;
   for (const char c : digits) {
     const std::uint8_t digit = kDigits[static_cast<std::uint8_t>(c)];

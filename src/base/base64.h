@@ -1,4 +1,4 @@
-// Base64 with the alphabet of RFC 4648, section 4: padded, no line breaks.
+// Base64 with the alphabet of RFC 4648, section 4, with padding and without line breaks.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,9 @@ namespace detent {
 
 void append_base64(std::string& out, std::string_view bytes);
 
-/// Strict, so that each byte string has exactly one text: only bytes of the alphabet, correct
-/// padding, unused bits zero. Empty if the text is invalid.
+/// Decodes `text`. Strict, so that each byte string has exactly one valid text: it must have only
+/// characters of the alphabet, correct padding, and zeros in the unused bits. Returns nullopt if
+/// the text is invalid.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace detent

@@ -17,7 +17,7 @@ std::string encode(std::string_view bytes) {
   return text;
 }
 
-TEST(Base64, TheVectorsOfTheRfcHold) {  // RFC 4648, section 10
+TEST(Base64, MatchesTheVectorsOfTheRfc) {  // RFC 4648, section 10
   constexpr std::pair<const char*, const char*> kVectors[] = {{"", ""},
                                                               {"f", "Zg=="},
                                                               {"fo", "Zm8="},
@@ -42,7 +42,7 @@ TEST(Base64, AnyBytesComeBack) {
   }
 }
 
-TEST(Base64, ATextThatIsNotTheOneEncodingIsRefused) {
+TEST(Base64, RefusesOtherEncodingsOfTheSameBytes) {
   for (const char* text :
        {"Z", "Zg", "Zg=", "Zm9", "Zm9v\n", "Zm 9", "Zm9v====", "=", "====", "Zg=a", "Z===", "Zm=v",
         "Zh==", "Zm9=", "Zm9-", "Zm9_", "Zm9\xC3", "Zm9vZg==Zm9v"}) {

@@ -7,8 +7,8 @@ namespace detent {
 namespace {
 
 constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
-// In a key a zero byte of a string is written as 00 FF and its end as 00 01, which sorts before
-// every byte that could follow.
+// In a key, a zero byte of a string is written as 00 FF, and the end of the string as 00 01. The
+// end sorts before every byte that a longer string could have at this place.
 constexpr char kEscape = '\x00';
 constexpr char kEscapedZero = '\xFF';
 constexpr char kStringEnd = '\x01';
@@ -67,7 +67,7 @@ void ByteWriter::key_string(std::string_view bytes) {
 Error ByteReader::malformed(std::string_view what) const {
   std::string message("read ");
   message.append(what).append(" at byte ").append(std::to_string(position_));
-  message.append(": not well formed or cut off, ").append(std::to_string(remaining()));
+  message.append(": malformed or truncated, ").append(std::to_string(remaining()));
   message.append(" bytes left");
   return Error{.code = ErrorCode::data_loss, .message = std::move(message), .field = {}};
 }

@@ -1,8 +1,10 @@
-// Bytes of stored records, wire frames and sortable keys, written and read back with checks.
+// Writes and reads the bytes of stored records, wire frames and sortable keys. Reading checks the
+// bytes.
 //
-// Values are little-endian, fixed or as varints (LEB128). Keys are made of big-endian parts, so
-// that comparing the bytes compares the values part by part; a string inside a key is escaped and
-// ended (as in FoundationDB's tuple layer) so that no string is a prefix of another's encoding.
+// Values are little-endian, fixed in size or as varints (LEB128). Keys consist of big-endian parts,
+// so the order of the bytes is the order of the values, part by part. A string in a key is escaped
+// and has an end mark (as in FoundationDB's tuple layer), so no encoded string is a prefix of
+// another encoded string.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,7 @@
 
 namespace detent {
 
-/// Appends to a string it does not own. Thread-compatible.
+/// Appends to the caller's string. Thread-compatible.
 class ByteWriter {
  public:
   explicit ByteWriter(std::string& out) noexcept : out_(out) {}
@@ -24,11 +26,11 @@ class ByteWriter {
   void u32(std::uint32_t value);
   void u64(std::uint64_t value);
   void i64(std::int64_t value) { u64(static_cast<std::uint64_t>(value)); }
-  /// 1 byte for values below 128, at most 10.
+  /// Needs 1 byte for a value below 128, and at most 10 bytes.
   void varint(std::uint64_t value);
-  /// The bytes alone; the reader must know how many.
+  /// Appends only the bytes. The reader must know how many there are.
   void raw(std::string_view bytes) { out_.append(bytes); }
-  /// A varint of the size, then the bytes.
+  /// Appends the size as a varint, and then the bytes.
   void string(std::string_view bytes);
 
   void key_u8(std::uint8_t value) { u8(value); }
@@ -37,7 +39,7 @@ class ByteWriter {
   void key_u64(std::uint64_t value);
   /// Negative numbers sort before positive ones.
   void key_i64(std::int64_t value);
-  /// Any bytes. The encoding sorts as the string itself, whatever follows it.
+  /// Appends any bytes. The encoded strings sort like the strings, even if more parts follow.
   void key_string(std::string_view bytes);
 
  private:
@@ -56,7 +58,8 @@ class ByteReader {
   Result<std::uint32_t> u32();
   Result<std::uint64_t> u64();
   Result<std::int64_t> i64();
-  /// Refuses more than 64 bits and encodings longer than needed: one value, one encoding.
+  /// Refuses a value of more than 64 bits and a longer encoding than needed, so that each value has
+  /// exactly one encoding.
   Result<std::uint64_t> varint();
   Result<std::string_view> raw(std::size_t size);
   Result<std::string_view> string();
@@ -71,7 +74,7 @@ class ByteReader {
   std::size_t position() const noexcept { return position_; }
   std::size_t remaining() const noexcept { return bytes_.size() - position_; }
   bool at_end() const noexcept { return remaining() == 0; }
-  /// For the end of a record: bytes left over are `data_loss`.
+  /// Call this at the end of a record. Fails with `data_loss` if bytes are left.
   Result<void> expect_end() const;
 
  private:

@@ -17,7 +17,7 @@ using namespace std::string_literals;
 
 std::string random_bytes(Rng& rng, std::uint32_t longest) {
   std::string bytes(rng.below(longest + 1), '\0');
-  // Few different bytes, so that zeros and common prefixes are frequent.
+  // Few different bytes, so that zeros and common prefixes occur often.
   constexpr std::string_view kAlphabet(
       "\x00\x01\xFF"
       "a",
@@ -77,8 +77,8 @@ TEST(ByteReader, RefusesVarintsThatAreTooLongOrNotMinimal) {
   }
 }
 
-// Everything that was written is cut off at every byte: the reader must stop with an error.
-TEST(ByteReader, NeverReadsPastACut) {
+// Truncates a record at every byte. The reader must stop with an error each time.
+TEST(ByteReader, FailsOnBytesTruncatedAnywhere) {
   std::string whole;
   ByteWriter writer(whole);
   writer.u8(1), writer.u16(2), writer.u32(3), writer.u64(4), writer.i64(-5), writer.varint(300);
@@ -99,7 +99,7 @@ TEST(ByteReader, NeverReadsPastACut) {
   };
   EXPECT_TRUE(read_all(whole).has_value());
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    // A copy of exactly that size, so that AddressSanitizer sees a read behind it.
+    // Copies exactly the truncated size, so that AddressSanitizer finds a read past the end.
     const std::vector<char> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     const auto result = read_all({cut.data(), cut.size()});
     ASSERT_FALSE(result.has_value()) << size;
@@ -107,7 +107,7 @@ TEST(ByteReader, NeverReadsPastACut) {
   }
 }
 
-TEST(ByteReader, RefusesAStringLargerThanWhatIsLeft) {
+TEST(ByteReader, RefusesAStringLargerThanTheRemainingBytes) {
   std::string bytes;
   ByteWriter(bytes).varint(std::numeric_limits<std::uint64_t>::max());
   ByteReader reader(bytes);
@@ -129,7 +129,7 @@ TEST(ByteReader, RefusesAnUnknownEscapeInAKeyString) {
   EXPECT_EQ(reader.key_string().error().code, ErrorCode::data_loss);
 }
 
-// Keys of (string, signed, unsigned) sort as the tuples do, and are read back whole.
+// Keys of (string, signed, unsigned) sort like the tuples, and are read back completely.
 TEST(ByteKeys, SortAsTheirValues) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -23,7 +23,7 @@ struct Doorbell::State {
   Mutex mu;
   CondVar changed;
   bool rung DETENT_GUARDED_BY(mu) = false;
-  // Only ManualClock uses these two: whether a thread waits, and what time it waits for.
+  // ManualClock sets these two: whether a thread waits, and the time that the thread waits for.
   bool waiting DETENT_GUARDED_BY(mu) = false;
   std::optional<MonotonicTime> until DETENT_GUARDED_BY(mu);
 
@@ -37,7 +37,8 @@ Doorbell::~Doorbell() = default;
 void Doorbell::ring() noexcept {
   MutexLock lock(state_->mu);
   state_->rung = true;
-  // Under the lock: once it is released the waiter may return and its owner destroy the bell.
+  // Notify while the lock is held. Once the lock is released, the waiting thread may return, and
+  // its owner may destroy the doorbell.
   state_->changed.notify_one();
 }
 
@@ -49,8 +50,8 @@ std::chrono::steady_clock::time_point to_steady(MonotonicTime time) {
   return std::chrono::steady_clock::time_point{time.time_since_epoch()};
 }
 
-/// The kernel may end a sleep late by a thread's timer slack, 50 us unless told otherwise. Asks for
-/// 1 ns, once a thread. Where that is refused, sleeps are only less exact.
+/// The kernel may end a sleep late by the timer slack of the thread, which is 50 us by default.
+/// This asks for 1 ns, once per thread. If the kernel refuses, sleeps are only less exact.
 void use_finest_timer_slack() {
   thread_local const bool once = [] {
     ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -87,11 +88,14 @@ bool SystemClock::wait(Doorbell& bell, std::optional<MonotonicTime> until) noexc
 
 // ---- ManualClock --------------------------------------------------------------------------------
 //
-// A waiter enters its bell in `bells`, so that `advance` can wake it, and sleeps on the bell's own
-// condition, where a ring finds it. Locks are taken in the order clock, bell. A wake-up cannot be
-// lost: `advance` sets the time and notifies every entered bell under `mu`, the bell's lock around
-// each notification; a waiter that entered later, or that looks at the time after that lock was
-// released, sees the new time.
+// A waiting thread adds its doorbell to `bells`, so that `advance` can wake the thread. The thread
+// then sleeps on the doorbell's own condition variable, which `ring` also notifies. The order of
+// locks is: clock first, then doorbell.
+//
+// A wake-up cannot be lost. While `advance` holds `mu`, it sets the time and then notifies each
+// doorbell in `bells`, with the lock of the doorbell held. A thread that adds its doorbell later
+// sees the new time. A thread that checks the time after `advance` has released the lock of its
+// doorbell also sees the new time.
 
 namespace {
 
@@ -108,8 +112,9 @@ struct ManualClock::State {
   mutable Mutex mu;
   mutable CondVar waiter_entered;
   std::vector<Doorbell::State*> bells DETENT_GUARDED_BY(mu);
-  // Written under `mu`; read by anybody without it, so that a waiter can look while it holds its
-  // bell's lock, which comes after `mu`. Sequentially consistent: tests only, speed is no matter.
+  // Written under `mu`, and read by any thread without it: a waiting thread reads the time while it
+  // holds the lock of its doorbell, and must not lock `mu` after that. Sequentially consistent,
+  // because this clock is only for tests, where speed does not matter.
   std::atomic<std::int64_t> now_ns{0};
   std::atomic<std::int64_t> wall_ns{0};
 
@@ -117,6 +122,8 @@ struct ManualClock::State {
     return MonotonicTime{std::chrono::nanoseconds{now_ns.load()}};
   }
 
+  /// True if a thread sleeps on `bell` and has no reason to wake up: no ring, and its time has not
+  /// come. A thread that waits for work of another thread never counts as idle.
   static bool is_idle(Doorbell::State& bell, MonotonicTime now) {
     if (bell.ringer == Doorbell::Ringer::work) return false;
     MutexLock lock(bell.mu);

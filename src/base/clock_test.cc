@@ -15,7 +15,7 @@ constexpr MonotonicTime at(std::chrono::nanoseconds since_start) {
   return MonotonicTime{since_start};
 }
 
-TEST(ManualClock, StandsStillUntilItIsMoved) {
+TEST(ManualClock, StandsStillUntilAdvanced) {
   ManualClock clock;
   EXPECT_EQ(clock.now(), at(0ns));
   EXPECT_EQ(clock.wall_now(), std::chrono::sys_days{std::chrono::year{2020} / 1 / 1});
@@ -75,8 +75,8 @@ TEST(ManualClock, RingWakesASleeperThatHasNoTime) {
   sleeper.join();
 }
 
-// After each ring await_waiters must not count the thread that has not answered it yet.
-TEST(ManualClock, AwaitWaitersSeesAllThatARingSetsOff) {
+// After each ring, await_waiters must not count the thread until it has handled the ring.
+TEST(ManualClock, AwaitWaitersWaitsForTheEffectsOfARing) {
   ManualClock clock;
   Doorbell bell;
   std::atomic<int> answered = 0;
@@ -96,8 +96,8 @@ TEST(ManualClock, AwaitWaitersSeesAllThatARingSetsOff) {
   sleeper.join();
 }
 
-// A thread that has work done by another is not at rest meanwhile.
-TEST(ManualClock, AwaitWaitersDoesNotCountWhoWaitsForTheWorkOfAnother) {
+// A thread is not idle while it waits for another thread to do work for it.
+TEST(ManualClock, AwaitWaitersDoesNotCountThreadsThatWaitForWork) {
   ManualClock clock;
   Doorbell bell;
   Doorbell asked;

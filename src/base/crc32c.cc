@@ -14,10 +14,11 @@ namespace detent {
 namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78u;  // 0x1EDC6F41 with its bits reversed
-constexpr std::size_t kStride = 8;                  // bytes a step of the table way takes
+constexpr std::size_t kStride = 8;                  // bytes per step of the method with tables
 
-// kTables[k][b] is the register after byte b and k zero bytes ("slicing by 8": Kounavis and Berry,
-// "A Systematic Approach to Building High Performance, Software-based, CRC Generators", 2005).
+// kTables[k][b] is the register after byte b and k zero bytes. Source: "slicing by 8", Kounavis and
+// Berry, "A Systematic Approach to Building High Performance, Software-based, CRC Generators",
+// 2005.
 using Tables = std::array<std::array<std::uint32_t, 256>, kStride>;
 
 constexpr Tables make_tables() {

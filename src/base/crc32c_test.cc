@@ -17,13 +17,13 @@ struct Vector {
   std::uint32_t crc;
 };
 
-// RFC 3720, appendix B.4, and the customary check value of "123456789".
+// The vectors of RFC 3720, appendix B.4, and the usual check value of "123456789".
 std::vector<Vector> known_vectors() {
   std::string rising(32, '\0');
   std::iota(rising.begin(), rising.end(), '\0');
   const std::string falling(rising.rbegin(), rising.rend());
   using namespace std::string_literals;
-  const std::string read_command =  // an iSCSI READ (10), four bytes a line
+  const std::string read_command =  // an iSCSI READ (10) command, four bytes per line
       "\x01\xC0\x00\x00"
       "\x00\x00\x00\x00"
       "\x00\x00\x00\x00"
@@ -49,13 +49,13 @@ TEST(Crc32c, MatchesTheVectorsOfTheRfc) {
   for (const Vector& vector : known_vectors()) EXPECT_EQ(crc32c(vector.bytes), vector.crc);
 }
 
-TEST(Crc32c, TheTableWayMatchesTheVectorsOfTheRfc) {
+TEST(Crc32c, TheTableMethodMatchesTheVectorsOfTheRfc) {
   for (const Vector& vector : known_vectors()) {
     EXPECT_EQ(internal::crc32c_by_table(vector.bytes, 0), vector.crc);
   }
 }
 
-TEST(Crc32c, BothWaysAgreeAtEveryLengthAndAlignment) {
+TEST(Crc32c, BothMethodsAgreeAtEveryLengthAndAlignment) {
   if (!internal::crc32c_has_instruction()) GTEST_SKIP() << "no SSE4.2 here";
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -72,7 +72,7 @@ TEST(Crc32c, BothWaysAgreeAtEveryLengthAndAlignment) {
   }
 }
 
-TEST(Crc32c, GoesOnFromTheChecksumOfAPrefix) {
+TEST(Crc32c, ContinuesFromTheChecksumOfAPrefix) {
   const std::string bytes = "the quick brown fox jumps over the lazy dog";
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     EXPECT_EQ(crc32c(bytes.substr(cut), crc32c(bytes.substr(0, cut))), crc32c(bytes));

@@ -1,9 +1,10 @@
-// Hook points: where threads meet, and where a test may decide which of them goes on.
+// Hook points, where a test can choose which thread continues.
 //
-// Compiled with DETENT_EXPLORE, base/mutex.h and base/thread.h are made of the types below instead
-// of the standard library's. Then one thread runs at a time, and at each operation of these types
-// an explorer chooses which (tests/explore/explorer.h, which defines them). Only the explorer's
-// tests are compiled so; everywhere else this header is one empty function.
+// With DETENT_EXPLORE, base/mutex.h and base/thread.h use the types below instead of the types of
+// the standard library. Then only one thread runs at a time. At each operation of these types, an
+// explorer chooses the next thread (tests/explore/explorer.h, which defines these types). Only the
+// tests of the explorer are compiled with DETENT_EXPLORE. Otherwise this header has one empty
+// function.
 #pragma once
 
 #if defined(DETENT_EXPLORE)
@@ -21,7 +22,7 @@ namespace explore {
 
 struct Actor;
 
-/// As std::mutex. Requires (all of these types): the caller is a thread of an exploration.
+/// Like std::mutex. All types here require that the caller is a thread of an exploration.
 class ExploredMutex {
  public:
   ExploredMutex();
@@ -33,11 +34,11 @@ class ExploredMutex {
 
  private:
   friend class Session;
-  const int number_;  // in the order they are made, to name it in a trace
+  const int number_;  // order of creation; names the mutex in a trace
   bool locked_ = false;
 };
 
-/// As std::condition_variable. Waits sometimes end spuriously.
+/// Like std::condition_variable. Some waits end spuriously, to test the caller's loop.
 class ExploredCondVar {
  public:
   ExploredCondVar();
@@ -48,7 +49,7 @@ class ExploredCondVar {
   void wait(Lock& lock) {
     wait_for_notify(*lock.mutex());
   }
-  /// Stops the process: real time does not pass in an exploration. Use a ManualClock.
+  /// Stops the process, because real time does not pass in an exploration. Use a ManualClock.
   template <class Lock>
   void wait_until(Lock&, std::chrono::steady_clock::time_point) {
     refuse_timed_wait();
@@ -64,7 +65,7 @@ class ExploredCondVar {
   const int number_;
 };
 
-/// As std::thread.
+/// Like std::thread.
 class ExploredThread {
  public:
   ExploredThread() noexcept = default;
@@ -79,12 +80,13 @@ class ExploredThread {
   Actor* actor_ = nullptr;
 };
 
-/// Of the calling thread, in the order in which this exploration's threads were started.
+/// The number of the calling thread: its place in the order in which this exploration started its
+/// threads.
 std::size_t thread_number() noexcept;
 
 }  // namespace explore
 
-/// A place between two operations on atomics at which another thread may go on.
+/// A point between two operations on atomics. Another thread may run here.
 void explore_point();
 
 #else

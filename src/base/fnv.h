@@ -1,5 +1,6 @@
-// FNV-1a, 64 bits (Fowler, Noll, Vo): a hash that is the same on every machine and for ever, so it
-// may be stored. Not for secrets, nor against who chooses the input; its low bits are its weakest.
+// FNV-1a with 64 bits (Fowler, Noll, Vo). The hash of a text is the same on every machine and in
+// every version, so it may be stored. Do not use it for secrets, or if an attacker can choose the
+// input. Its low bits are its weakest.
 #pragma once
 
 #include <cstdint>

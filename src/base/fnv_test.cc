@@ -1,4 +1,4 @@
-// The hash against values from the test suite of its authors: what is stored relies on it.
+// Compares the hash with values from the test suite of its authors. Stored data depends on it.
 #include "base/fnv.h"
 
 #include <gtest/gtest.h>

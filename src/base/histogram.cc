@@ -23,13 +23,13 @@ Histogram::Histogram(HistogramBuckets buckets)
     : first_ns_(static_cast<std::uint64_t>(buckets.first.count())), counts_(buckets.count + 1) {
   DETENT_CHECK(buckets.first.count() >= 1);
   DETENT_CHECK(buckets.count >= 1 && buckets.count <= 62);
-  // The largest bound is first · 2^(count−1); it must stay below 2^63.
+  // The largest bound is first * 2^(count - 1). It must stay below 2^63.
   DETENT_CHECK(static_cast<std::size_t>(std::bit_width(first_ns_)) + buckets.count - 1 <= 63);
 }
 
 std::size_t Histogram::bucket_of(std::uint64_t value_ns) const noexcept {
   if (value_ns <= first_ns_) return 0;
-  // The smallest i with value <= first · 2^i: the bits of ceil(value / first) − 1.
+  // The smallest i with value <= first * 2^i is the bit width of ceil(value / first) - 1.
   const std::uint64_t quotient = (value_ns - 1) / first_ns_;
   return std::min(static_cast<std::size_t>(std::bit_width(quotient)), counts_.size() - 1);
 }

@@ -1,5 +1,6 @@
-// A histogram of latencies: fixed buckets whose bounds double, so one array serves from a
-// microsecond to an hour and recording is a bit scan and two additions.
+// A histogram of latencies. Each bucket is twice as wide as the previous one, so a small array
+// covers the range from a microsecond to hours. To record a value costs a bit scan and two
+// additions.
 #pragma once
 
 #include <chrono>
@@ -11,14 +12,14 @@
 
 namespace detent {
 
-/// Bucket i has the values above bound i − 1 and up to bound i = first · 2^i. A last bucket has all
-/// larger values. The default covers 1 us … 2.4 h.
+/// Bucket i counts the values above bound i - 1 and up to bound i = first * 2^i. A last bucket
+/// counts all larger values. The default covers 1 us to 2.4 h.
 struct HistogramBuckets {
   std::chrono::nanoseconds first{1000};
   std::size_t count = 34;
 };
 
-/// Thread-compatible. 8 bytes a bucket; no allocation after construction but in `snapshot`.
+/// Thread-compatible. Memory: 8 bytes per bucket. After construction, only `snapshot` allocates.
 class Histogram {
  public:
   /// Requires: first >= 1 ns, 1 <= count <= 62, and the last bound fits in nanoseconds.

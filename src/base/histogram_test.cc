@@ -12,7 +12,7 @@ using std::chrono::nanoseconds;
 
 constexpr HistogramBuckets kSmall{.first = nanoseconds{10}, .count = 4};  // 10 20 40 80
 
-TEST(Histogram, PutsEachBoundInItsOwnBucketAndOneMoreInTheNext) {
+TEST(Histogram, ABoundIsInItsBucketAndALargerValueInTheNext) {
   Histogram histogram(kSmall);
   for (const int value : {-5, 0, 10, 11, 20, 21, 40, 41, 80, 81, 1'000'000}) {
     histogram.record(nanoseconds{value});

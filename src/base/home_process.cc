@@ -8,7 +8,7 @@ std::atomic<std::uint32_t> forks{0};
 
 namespace {
 
-/// Without memory for the handler, a child goes unnoticed.
+/// If there is no memory for the handler, children of fork() are not noticed.
 void watch_forks() noexcept {
   static const int watched =
       ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });

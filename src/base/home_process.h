@@ -1,7 +1,8 @@
-// HomeProcess: tells an object that has threads whether it is still in the process that made it.
+// HomeProcess tells an object with threads whether it is still in the process that created it.
 //
-// fork() copies an object into the child, but not its threads. A wait for such a thread would never
-// end. pthread_atfork informs the child; getpid() would cost a system call for each look.
+// fork() copies an object into the child process, but not the object's threads. If the child waited
+// for such a thread, the wait would never end. A handler of pthread_atfork() informs the child.
+// getpid() would cost a system call for each check.
 #pragma once
 
 #include <atomic>
@@ -10,20 +11,21 @@
 
 namespace detent::internal {
 
-/// How many calls of fork() lie between this process and the first one that made a HomeProcess.
-/// Written in a child by the handler of fork(), before any other code runs there. Relaxed reads:
-/// a child begins with one thread. Not a mutex: every call on a timer looks here.
+/// The number of fork() calls between the first process that created a HomeProcess and this
+/// process. The handler of fork() writes it in the child, before other code runs there. Relaxed
+/// loads are enough, because a child begins with one thread. It is not behind a mutex, because
+/// every call on a timer reads it.
 extern std::atomic<std::uint32_t> forks;
 
-/// Immutable. A look is a load and a comparison.
+/// Immutable. A check costs a load and a comparison.
 class HomeProcess {
  public:
-  /// The present process.
+  /// The current process.
   HomeProcess() noexcept;
-  /// Every process, for an object without threads.
+  /// Matches every process. For an object without threads.
   static HomeProcess any() noexcept { return HomeProcess(kAny); }
 
-  /// Whether this is a child process that fork() made later.
+  /// True if the current process is a child that fork() created after this object.
   bool was_left() const noexcept {
     const std::uint32_t now = forks.load(std::memory_order_relaxed);
     if (now == forks_) [[likely]]

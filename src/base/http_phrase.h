@@ -1,12 +1,12 @@
-// The phrases of HTTP's statuses: on a status line, and as the title of a problem.
+// The standard phrases of HTTP statuses, for status lines and for the titles of problems.
 #pragma once
 
 #include <string_view>
 
 namespace detent {
 
-/// Of those that the server answers or passes on; "" for any other. RFC 9110, section 15, and the
-/// registry that it makes.
+/// The phrase of a status that the server sends or passes on; "" for any other status. Source: RFC
+/// 9110, section 15, and the registry of HTTP status codes.
 constexpr std::string_view http_phrase(int status) noexcept {
   switch (status) {
     case 200:

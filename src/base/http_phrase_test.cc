@@ -5,7 +5,7 @@
 namespace detent {
 namespace {
 
-TEST(HttpPhrase, IsThatOfTheRegistryOrNothing) {
+TEST(HttpPhrase, IsThePhraseOfTheRegistryOrEmpty) {
   EXPECT_EQ(http_phrase(200), "OK");
   EXPECT_EQ(http_phrase(413), "Content Too Large");
   EXPECT_EQ(http_phrase(503), "Service Unavailable");

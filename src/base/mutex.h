@@ -1,8 +1,9 @@
-// A mutex that clang checks: data says which mutex guards it, functions say which they need.
+// A mutex that clang checks at compile time. Data names the mutex that guards it, and functions
+// name the mutexes that they need.
 //
 // Use these instead of std::mutex. With clang's -Wthread-safety, reading a DETENT_GUARDED_BY member
 // without its lock does not compile. g++ ignores the annotations.
-// In an exploration of schedules they are made of the explorer's types (base/explore.h).
+// In an exploration, these types use the explorer's types (base/explore.h).
 #pragma once
 
 #include <chrono>
@@ -59,17 +60,17 @@ class DETENT_THREAD_ANNOTATION(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-/// A condition variable for Mutex. Waits may end spuriously: wait in a loop over the condition.
-/// Waiting for a time goes through Clock::wait (detent/clock.h); only clock.cc uses `wait_until`.
+/// A condition variable for Mutex. A wait may end spuriously, so wait in a loop over the condition.
+/// To wait until a time, use Clock::wait (detent/clock.h); only clock.cc calls `wait_until`.
 class CondVar {
  public:
-  /// Requires: the caller holds `mutex`; it is released while waiting and held again on return.
+  /// Requires: the caller holds `mutex`. The wait releases it and holds it again on return.
   void wait(Mutex& mutex) DETENT_REQUIRES(mutex) {
     std::unique_lock<internal::BasicMutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
-  /// The same, and ends when the steady clock (CLOCK_MONOTONIC) reaches `until`.
+  /// Like wait(), but also ends when the steady clock (CLOCK_MONOTONIC) reaches `until`.
   void wait_until(Mutex& mutex, std::chrono::steady_clock::time_point until)
       DETENT_REQUIRES(mutex) {
     std::unique_lock<internal::BasicMutex> lock(mutex.mutex_, std::adopt_lock);

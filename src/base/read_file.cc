@@ -10,7 +10,7 @@ namespace detent {
 namespace {
 
 struct Close {
-  // It was read only: nothing is lost when closing fails.
+  // The file was only read, so a failed close loses no data.
   void operator()(std::FILE* file) const noexcept { (void)std::fclose(file); }
 };
 

@@ -1,4 +1,4 @@
-// Reads a whole file as text, for files that an operator names in settings: keys, tokens, sinks.
+// Reads a whole file as text. Used for files that the settings name: keys, tokens, sinks.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace detent {
 
-/// Errors: unavailable when it cannot be read, as a folder cannot; too_large when it has more than
-/// `most` bytes. The message names the file and why.
+/// Errors: unavailable if the file cannot be read (this includes a folder); too_large if it has
+/// more than `most` bytes. The message names the file and the reason.
 Result<std::string> read_file(const std::filesystem::path& file, std::size_t most);
 
 }  // namespace detent

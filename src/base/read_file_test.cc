@@ -21,7 +21,7 @@ class ReadFileTest : public ::testing::Test {
   const std::filesystem::path folder_;
 };
 
-TEST_F(ReadFileTest, AnswersAllOfAFileUpToItsLimit) {
+TEST_F(ReadFileTest, ReturnsAWholeFileUpToTheLimit) {
   const std::string text = std::string(10'000, 'x') + '\0' + "\n";
   const std::filesystem::path file = folder_ / "file";
   std::ofstream(file, std::ios::binary) << text;
@@ -29,7 +29,7 @@ TEST_F(ReadFileTest, AnswersAllOfAFileUpToItsLimit) {
   EXPECT_EQ(read_file(file, text.size() - 1).error().code, ErrorCode::too_large);
 }
 
-TEST_F(ReadFileTest, AFolderAndAFileThatIsNotThereAreErrorsThatNameIt) {
+TEST_F(ReadFileTest, AFolderAndAMissingFileAreErrorsWithTheName) {
   for (const std::filesystem::path& file : {folder_, folder_ / "none"}) {
     const auto text = read_file(file, 100);
     ASSERT_FALSE(text) << file;

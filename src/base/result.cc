@@ -23,7 +23,7 @@ std::string_view to_string(ErrorCode code) noexcept {
     case ErrorCode::internal:
       return "internal";
   }
-  return "unknown";  // only for a value that is no enumerator
+  return "unknown";  // only for a value that is not an enumerator
 }
 
 Error with_context(std::string_view context, Error error) {

@@ -50,7 +50,7 @@ TEST(Result, TryReturnsOnlyOnError) {
   EXPECT_EQ(must_be_even(1).error().field, "id");
 }
 
-TEST(Result, HoldsWhatCanOnlyBeMoved) {
+TEST(Result, HoldsMoveOnlyValues) {
   const auto make = []() -> Result<std::unique_ptr<int>> { return std::make_unique<int>(7); };
   const auto use = [&]() -> Result<int> {
     ASSIGN_OR_RETURN(const auto pointer, make());
@@ -59,10 +59,10 @@ TEST(Result, HoldsWhatCanOnlyBeMoved) {
   EXPECT_EQ(use().value(), 7);
 }
 
-// ValueOr: what results of public headers have in common.
+// ValueOr is the common base of the results in public headers.
 using Words = internal::ValueOr<std::vector<std::string>, Error>;
 
-TEST(ValueOr, ItsValueCanBeUsedWhereItIsAndTakenOut) {
+TEST(ValueOr, ItsValueCanBeUsedInPlaceAndMovedOut) {
   Words words{{"one"}};
   words.value().emplace_back("two");
   words->push_back("three");
@@ -75,7 +75,7 @@ TEST(ValueOr, ItsValueCanBeUsedWhereItIsAndTakenOut) {
   EXPECT_EQ(taken.size(), 3u);
 }
 
-TEST(ValueOrDeathTest, WhatIsNotThereIsNotUsed) {
+TEST(ValueOrDeathTest, UsingAMissingValueOrErrorStopsTheProcess) {
   Words none{not_found("odd")};
   EXPECT_DEATH(none->clear(), "has_value");
   EXPECT_DEATH((*none).clear(), "has_value");

@@ -14,7 +14,8 @@ std::uint64_t random_seed() {
   do {
     read = ::getrandom(&seed, sizeof(seed), 0);
   } while (read < 0 && errno == EINTR);
-  // Up to 256 bytes come whole once the kernel's pool is ready, and flags 0 waits for that.
+  // With flags 0, getrandom waits until the kernel's pool is ready. From then on it returns
+  // requests of up to 256 bytes completely.
   DETENT_CHECK(read == static_cast<ssize_t>(sizeof(seed)));
   return seed;
 }

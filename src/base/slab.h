@@ -1,12 +1,12 @@
 // Stores values under small numbers, in chunks of 64 values that never move.
 //
-// A value gets an index when it is made, and keeps it. After its end, another value may get the
-// index. A new chunk is added only if all chunks are full. So indices stay below the largest number
-// of values that existed together, rounded up to a chunk. The indices are dense enough for arrays,
-// or for the timers of a DenseWheel.
+// A value gets an index when it is created, and keeps it. After the value is erased, another value
+// may get the index. A new chunk is added only if all chunks are full. So every index is below the
+// largest number of values that existed together, rounded up to a whole chunk. The indices are
+// dense enough for arrays, or for the timers of a DenseWheel.
 //
-// If the last value of a chunk is erased, the memory of the chunk is freed. One empty chunk is
-// kept, so that making and erasing a single value repeatedly does not allocate.
+// When the last value of a chunk is erased, the memory of the chunk is freed. One empty chunk is
+// kept, so creating and erasing a single value repeatedly does not allocate.
 //
 // Slab allocation: Bonwick, "The slab allocator" (USENIX 1994).
 #pragma once
@@ -27,21 +27,21 @@
 
 namespace detent {
 
-/// The values of a slab: a value is made from its index, and keeps the index.
+/// A value of a slab. It is constructed from its index and stores the index.
 template <class T>
 concept SlabValue = requires(const T& value, std::uint32_t index) {
   T{.index = index};
   { value.index } -> std::convertible_to<std::uint32_t>;
 };
 
-/// Owns its values. T is a SlabValue (it may be incomplete here) whose destructor leaves the slab
-/// alone. Thread-compatible. All is O(1) but what says otherwise.
+/// Owns its values. T is a SlabValue (it may be incomplete here), and its destructor must not use
+/// the slab. Thread-compatible. Every operation is O(1) unless its comment gives another cost.
 ///
 /// Invariants:
-///  1. A chunk whose memory was given back is in bare_, one that has memory and room is in open_,
-///     each once; a full one is in neither.
-///  2. At most one chunk that has memory is empty; spare_ names it.
-///  3. size_ is the number of bits that are not set in the chunks' `free`.
+///  1. A chunk without memory is in bare_ once. A chunk with memory and a free slot is in open_
+///     once. A full chunk is in neither list.
+///  2. At most one chunk with memory is empty, and spare_ is its number.
+///  3. size_ is the number of used slots: the bits that are not set in the chunks' `free`.
 template <class T>
 class Slab {
  public:
@@ -50,10 +50,11 @@ class Slab {
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
 
-  /// Makes a value, T{.index = …}. Its address and index stay. Allocates every 64th time at most.
+  /// Creates a value, T{.index = …}. Its address and index stay the same. At most one call in 64
+  /// allocates memory.
   T& emplace();
 
-  /// Ends the value. Requires: there is one of that index.
+  /// Destroys the value with this index. Requires: the value exists.
   void erase(std::uint32_t index) noexcept;
 
   /// The value with this index, which may be any number; null if there is none.
@@ -63,15 +64,15 @@ class Slab {
     return &chunks_[number].values->slots[index % kChunkSize].value;
   }
 
-  /// Requires: there is one of that index.
+  /// Requires: a value with this index exists.
   T& operator[](std::uint32_t index) const noexcept {
     T* const value = find(index);
     DETENT_CHECK(value != nullptr);
     return *value;
   }
 
-  /// Calls `visit(T&)` with each value, by index. `visit` may erase this value, and no other value.
-  /// O(size() + chunks).
+  /// Calls `visit(T&)` with each value, in the order of the indices. `visit` may erase the visited
+  /// value, but no other value. O(size() + chunks).
   template <std::invocable<T&> Visit>
   void for_each(Visit&& visit) const {
     for (std::size_t number = 0; number < chunks_.size(); ++number) {
@@ -91,7 +92,7 @@ class Slab {
 
   /// Stops the process unless every invariant holds. For tests: O(chunks²).
   void check_invariants() const noexcept;
-  /// How many chunks have memory. For tests.
+  /// The number of chunks with memory. For tests.
   std::size_t allocated_chunks() const noexcept { return chunks_.size() - bare_.size(); }
 
   static constexpr std::uint32_t kChunkSize = 64;
@@ -99,7 +100,8 @@ class Slab {
  private:
   static constexpr std::uint64_t kAllFree = ~std::uint64_t{0};
 
-  // Room for a value that lives as long as the slab says. (Defaulted, both would be deleted.)
+  // Memory for a value that the slab constructs and destroys itself. The two functions are not
+  // defaulted, because they would be deleted.
   union Slot {
     Slot() noexcept {}  // NOLINT(modernize-use-equals-default)
     ~Slot() {}          // NOLINT(modernize-use-equals-default)
@@ -112,9 +114,9 @@ class Slab {
     std::array<Slot, kChunkSize> slots;
   };
   struct Chunk {
-    std::unique_ptr<Values> values;  // null: given back
-    std::uint64_t free = kAllFree;   // one bit a slot
-    std::uint32_t open_index = 0;    // where it is in open_, if it is
+    std::unique_ptr<Values> values;  // null: the memory was freed
+    std::uint64_t free = kAllFree;   // one bit per slot; 1 means free
+    std::uint32_t open_index = 0;    // the chunk's position in open_, if it is there
   };
 
   static std::uint64_t bit_of(std::uint32_t index) noexcept {
@@ -173,14 +175,14 @@ void Slab<T>::erase(std::uint32_t index) noexcept {
   bare_.push_back(number);
 }
 
-/// Gives a chunk memory: one that had some before, or a new one.
+/// Allocates the memory of a chunk: of a chunk that had been freed, or of a new chunk.
 template <class T>
 void Slab<T>::add_chunk() {
   if (bare_.empty()) {
     const std::size_t count = chunks_.size() + 1;
     DETENT_CHECK(count <= std::numeric_limits<std::uint32_t>::max() / kChunkSize);
     if (open_.capacity() < count || bare_.capacity() < count) {
-      // Room for every chunk's number now, so that `erase` never allocates.
+      // Reserve a place for the number of every chunk, so that `erase` never allocates.
       open_.reserve(2 * count);
       bare_.reserve(2 * count);
     }
@@ -188,7 +190,7 @@ void Slab<T>::add_chunk() {
     bare_.push_back(static_cast<std::uint32_t>(count - 1));
   }
   chunks_[bare_.back()].values = std::make_unique<Values>();
-  spare_ = bare_.back();  // until `emplace` puts a value there
+  spare_ = bare_.back();  // until `emplace` creates a value in it
   add_open(bare_.back());
   bare_.pop_back();
 }

@@ -13,7 +13,7 @@
 namespace detent {
 namespace {
 
-/// Counts the values alive, so that one ended twice or never shows.
+/// Counts the live values, to find values that are destroyed twice or never.
 struct Life {
   static inline int alive = 0;
   Life() { ++alive; }
@@ -30,7 +30,7 @@ struct Thing {
 
 constexpr std::uint32_t kChunk = Slab<Thing>::kChunkSize;
 
-TEST(Slab, FindsAValueByItsIndexAndNothingElse) {
+TEST(Slab, FindsOnlyValuesByTheirIndex) {
   Slab<Thing> slab;
   EXPECT_EQ(slab.find(0), nullptr);
   Thing& thing = slab.emplace();
@@ -61,7 +61,7 @@ TEST(Slab, DestroysItsValuesWhenItEnds) {
   EXPECT_EQ(Life::alive, 0);
 }
 
-TEST(Slab, AValueMadeInAnErasedOnesPlaceIsNew) {
+TEST(Slab, AValueInAReusedSlotIsNew) {
   Slab<Thing> slab;
   Thing& first = slab.emplace();
   const std::uint32_t index = first.index;
@@ -72,7 +72,7 @@ TEST(Slab, AValueMadeInAnErasedOnesPlaceIsNew) {
   EXPECT_EQ(second.mark, 0u);
 }
 
-TEST(Slab, GivesMemoryBackButForOneChunk) {
+TEST(Slab, FreesAllEmptyChunksExceptOne) {
   Slab<Thing> slab;
   for (int i = 0; i < 100'000; ++i) slab.emplace();
   EXPECT_EQ(slab.allocated_chunks(), (100'000 + kChunk - 1) / kChunk);
@@ -81,9 +81,9 @@ TEST(Slab, GivesMemoryBackButForOneChunk) {
   EXPECT_EQ(slab.find(99'999), nullptr) << "its chunk is gone, its index must still be safe";
 }
 
-// What the chunk kept is for: a single value that comes and goes never allocates, wherever the
-// chunk that was kept lies among those given back.
-TEST(Slab, TheChunkItKeptIsUsedFirst) {
+// The purpose of the kept chunk: creating and erasing a single value never allocates. The position
+// of the kept chunk among the freed chunks must not matter.
+TEST(Slab, TheKeptChunkIsUsedFirst) {
   Slab<Thing> slab;
   for (std::uint32_t i = 0; i < 10 * kChunk; ++i) slab.emplace();
   slab.for_each([&](Thing& thing) { slab.erase(thing.index); });
@@ -105,15 +105,15 @@ TEST(Slab, VisitsInTheOrderOfIndices) {
   EXPECT_EQ(std::ranges::adjacent_find(visited, std::greater_equal{}), visited.end());
 }
 
-// Against a map, through cycles of filling and emptying. Values never move, indices stay below the
-// most values there were, and no value is lost.
+// Compares a slab with a map while it fills and empties several times. Values never move, no value
+// is lost, and indices stay below the largest number of values.
 TEST(Slab, AgreesWithAMapUnderRandomUse) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
   Slab<Thing> slab;
   std::map<std::uint32_t, Thing*> model;
-  std::uint32_t most = 0;  // values there were at once
+  std::uint32_t most = 0;  // the largest number of values at one time
   for (unsigned step = 0; step < 50'000; ++step) {
     const bool filling = (step / 2'000) % 2 == 0;
     if (rng.below(10) < (filling ? 8u : 2u) || model.empty()) {

@@ -1,4 +1,4 @@
-// A folder for one test, removed with all that is in it.
+// A temporary folder for one test. The destructor removes it with its contents.
 #pragma once
 
 #include <cstdlib>

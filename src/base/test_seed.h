@@ -1,7 +1,7 @@
-// The seed of a random test: a new one each run, or DETENT_SEED to replay one. Tests only.
+// The seed of a random test: a new seed for each run, or DETENT_SEED to replay a run. Tests only.
 //
 //   const std::uint64_t seed = test_seed();
-//   SCOPED_TRACE(replay_hint(seed));   // every failure below says how to see it again
+//   SCOPED_TRACE(replay_hint(seed));   // every failure below shows how to replay the run
 //   for (int round = 0; round < test_rounds(200); ++round) {
 #pragma once
 
@@ -31,9 +31,9 @@ inline std::string replay_hint(std::uint64_t seed) {
   return "replay with DETENT_SEED=" + std::to_string(seed);
 }
 
-/// The number of rounds to run: a quarter of `rounds` under a sanitizer, where a round takes five
-/// to twenty times as long. A sanitizer finds errors in memory accesses, which need fewer rounds
-/// than rare paths of a model.
+/// The number of rounds to run: a quarter of `rounds` under a sanitizer, because each round then
+/// takes five to twenty times as long. A sanitizer finds wrong memory accesses, for which fewer
+/// rounds are enough than for the rare paths of a model.
 constexpr int test_rounds(int rounds) {
 #ifdef DETENT_TESTED_UNDER_SANITIZER
   return rounds / 4 + 1;

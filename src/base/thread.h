@@ -1,4 +1,4 @@
-// A thread that is joined when its owner goes, and that tests can put under an explorer.
+// A thread that its owner joins in the destructor, and that a test can run under an explorer.
 #pragma once
 
 #include <concepts>
@@ -23,13 +23,13 @@ using BasicThread = std::thread;
 #endif
 }  // namespace internal
 
-/// Owns at most one running thread. Destroying or replacing it waits for the end of the thread, so
-/// first tell the work of the thread to end. Thread-compatible.
+/// Owns at most one running thread. Destroying or replacing it waits until the thread ends, so
+/// first tell the thread's work to end. Thread-compatible.
 class Thread {
  public:
   /// Owns no thread.
   Thread() noexcept = default;
-  /// Runs `body` in a new thread. Throws std::system_error when there can be no other.
+  /// Runs `body` in a new thread. Throws std::system_error if the system cannot start a thread.
   template <std::invocable F>
   requires(!std::same_as<std::remove_cvref_t<F>, Thread>) explicit Thread(F&& body)
       : thread_(std::forward<F>(body)) {}
@@ -51,13 +51,13 @@ class Thread {
   internal::BasicThread thread_;
 };
 
-/// A small number that the calling thread keeps, and that no other has.
+/// A small number that identifies the calling thread. No other thread gets the same number.
 inline std::size_t thread_number() noexcept {
 #if defined(DETENT_EXPLORE)
   return explore::thread_number();
 #else
-  // Written by each thread once, relaxed: all that matters is that numbers differ. A mutable global
-  // because a thread has its number whatever it uses.
+  // Each thread increments it once. Relaxed order is enough, because the numbers only need to
+  // differ. It is a mutable global, because a thread keeps its number for all objects that use it.
   static std::atomic<std::size_t> next{0};
   thread_local const std::size_t number = next.fetch_add(1, std::memory_order_relaxed);
   return number;

@@ -11,7 +11,7 @@
 namespace detent {
 namespace {
 
-/// Lets its thread end when told to, and notes that it has.
+/// Its thread runs until let_end(), and then records that it has ended.
 struct Worker {
   Mutex mu;
   CondVar changed;
@@ -66,7 +66,7 @@ TEST(Thread, JoinsNothingWhenItOwnsNone) {
   thread.join();
 }
 
-TEST(ThreadNumber, IsKeptByItsThreadAndNoOthers) {
+TEST(ThreadNumber, IsConstantInAThreadAndUniqueAmongThreads) {
   const std::size_t mine = thread_number();
   std::size_t others = mine;
   Thread([&] { others = thread_number(); }).join();

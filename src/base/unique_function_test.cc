@@ -13,7 +13,7 @@
 namespace detent {
 namespace {
 
-TEST(UniqueFunction, HoldsWhatCanOnlyBeMoved) {
+TEST(UniqueFunction, HoldsMoveOnlyCallables) {
   UniqueFunction<int(int)> add = [base = std::make_unique<int>(40)](int more) {
     return *base + more;
   };
@@ -27,7 +27,7 @@ TEST(UniqueFunction, IsEmptyWhenDefaultConstructedOrMovedFrom) {
   EXPECT_TRUE(full);
   UniqueFunction<void()> taken = std::move(full);
   EXPECT_TRUE(taken);
-  EXPECT_FALSE(full);  // NOLINT(bugprone-use-after-move): the state after a move is the promise
+  EXPECT_FALSE(full);  // NOLINT(bugprone-use-after-move): tests the state after a move
 }
 
 TEST(UniqueFunction, KeepsStateBetweenCalls) {
@@ -47,8 +47,8 @@ TEST(UniqueFunction, TakesAnLvalueByCopyAndArgumentsByReference) {
   EXPECT_EQ(calls, 2);
 }
 
-// As std::function does it, so a lambda whose last expression has a value is a job.
-TEST(UniqueFunction, DropsTheAnswerOfACallableWhereNoneIsWanted) {
+// Like std::function, so that a lambda that returns a value can be a job.
+TEST(UniqueFunction, DropsTheResultOfACallableIfTheSignatureHasNone) {
   int calls = 0;
   UniqueFunction<void()> small = [&calls] { return ++calls; };
   UniqueFunction<void()> allocated = [&calls, held = std::make_unique<int>(2)] {
@@ -70,7 +70,7 @@ TEST(UniqueFunction, DestroysItsCallableOnce) {
   EXPECT_TRUE(watch.expired());
 }
 
-/// A callable of `Size` bytes that counts how many of it exist.
+/// A callable of `Size` bytes that counts its live instances.
 template <std::size_t Size>
 class Counted {
  public:
@@ -85,7 +85,7 @@ class Counted {
   std::array<std::byte, Size - sizeof(int*)> padding_{};
 };
 
-// Small and big ones: moved about, assigned over, called.
+// Moves, assigns and calls small and large callables.
 TEST(UniqueFunction, HoldsCallablesOfEverySizeOnce) {
   const auto check = []<std::size_t Size>(std::integral_constant<std::size_t, Size>) {
     int alive = 0;
@@ -111,7 +111,7 @@ TEST(UniqueFunction, HoldsCallablesOfEverySizeOnce) {
   check(std::integral_constant<std::size_t, 1000>());
 }
 
-TEST(UniqueFunction, IsEmptyWhenMadeOfNothing) {
+TEST(UniqueFunction, IsEmptyWhenMadeFromAnEmptyFunction) {
   EXPECT_FALSE(UniqueFunction<void()>(std::function<void()>()));
   void (*const none)() = nullptr;
   EXPECT_FALSE(UniqueFunction<void()>(none));

@@ -13,8 +13,8 @@ namespace detent {
 /// The size in bytes of the first character of `text`, or 0 if `text` does not begin with a valid
 /// character.
 constexpr std::size_t utf8_character_size(std::string_view text) noexcept {
-  // What may follow a first byte: how many bytes in all, and the range of the second one. The range
-  // is where overlong forms, surrogates and too large values show (RFC 3629, section 4).
+  // The first byte decides the size of the character and the range of the second byte. The range
+  // excludes overlong forms, surrogates and values above U+10FFFF (RFC 3629, section 4).
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t first = byte(0);
@@ -30,7 +30,7 @@ constexpr std::size_t utf8_character_size(std::string_view text) noexcept {
   return size;
 }
 
-/// Appends one character. Requires: `code_point` is below 0x110000 and no surrogate.
+/// Appends one character. Requires: `code_point` is below 0x110000 and is not a surrogate.
 inline void append_utf8(std::string& out, std::uint32_t code_point) {
   DETENT_CHECK(code_point < 0x110000);
   DETENT_CHECK(code_point < 0xD800 || code_point > 0xDFFF);

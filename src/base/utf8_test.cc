@@ -17,7 +17,7 @@ TEST(Utf8, EveryCodePointThatIsWrittenIsReadBackWhole) {
   }
 }
 
-TEST(Utf8, NothingElseIsACharacter) {
+TEST(Utf8, OtherBytesAreNotACharacter) {
   for (const char* text : {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF",      // stray and overlong
                            "\xE0\x9F\xBF", "\xF0\x8F\xBF\xBF",          // overlong
                            "\xED\xA0\x80", "\xED\xBF\xBF",              // surrogates

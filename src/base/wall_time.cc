@@ -14,14 +14,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Longer texts are refused unread; no time or duration that is meant seriously comes near.
+// Longer texts are refused without parsing. Every useful time or duration is much shorter.
 constexpr std::size_t kLongestText = 64;
-// Above every value allowed and small enough that `value * 10 + 9` and a unit's factor fit 64 bits.
+// Larger than every allowed value. It is small enough for `value * 10 + 9`, and for a product with
+// the length of a unit, to fit into 64 bits.
 constexpr std::int64_t kTooMany = 10'000'000'000'000;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Walks over a text; each method takes what it names from the front, or takes nothing.
+/// Reads a text from front to back. Each method takes the named part from the front, or takes
+/// nothing and reports failure.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -55,7 +57,7 @@ class Scanner {
     return value;
   }
 
-  /// One digit or more; kTooMany stands for everything from there on.
+  /// Takes one or more digits. Returns kTooMany for every number from kTooMany on.
   std::optional<std::int64_t> take_number() {
     if (!is_digit(peek())) return std::nullopt;
     std::int64_t value = 0;
@@ -66,7 +68,8 @@ class Scanner {
     return value;
   }
 
-  /// The digits after a decimal point, as milliseconds, rounded up: up to 1000.
+  /// Takes the digits after a decimal point. Returns them as milliseconds from 0 to 1000, rounded
+  /// up.
   std::optional<milliseconds> take_fraction() {
     if (!is_digit(peek())) return std::nullopt;
     int value = 0;
@@ -129,7 +132,7 @@ Result<milliseconds> scan_time_of_day(Scanner& scanner) {
          fraction;
 }
 
-/// What local time is ahead of UTC.
+/// Takes the offset: local time minus UTC.
 Result<std::chrono::minutes> scan_offset(Scanner& scanner) {
   if (scanner.take_either('Z', 'z')) return std::chrono::minutes{0};
   const bool ahead = scanner.peek() == '+';
@@ -150,7 +153,8 @@ Error not_a_duration() {
   return invalid("must be a duration, such as 1500ms, 30s, 5m, 2h, 30d or PT1H30M");
 }
 
-/// `count` units that are each at most a week: never overflows, as count <= kTooMany.
+/// Adds `count` units to `sum`. Each unit is at most a week and `count` is at most kTooMany, so the
+/// numbers cannot overflow. Fails if the result is above kLongestDuration.
 Result<milliseconds> add_checked(milliseconds sum, std::int64_t count, milliseconds unit) {
   if (count > kLongestDuration / unit) {
     return invalid("the duration must be at most 4294967295 seconds");
@@ -183,9 +187,9 @@ Result<milliseconds> parse_short_duration(Scanner scanner) {
 struct IsoUnit {
   char letter;
   bool after_t;
-  milliseconds length;  // zero: has no exact length, refused
+  milliseconds length;  // zero: the unit has no fixed length and is refused
 };
-// In the order in which ISO 8601 lets them come. M before T is months, after it minutes.
+// In the order of ISO 8601. M before T means months, and M after T means minutes.
 constexpr std::array<IsoUnit, 7> kIsoUnits{{
     {'Y', false, milliseconds{0}},
     {'M', false, milliseconds{0}},
@@ -196,7 +200,8 @@ constexpr std::array<IsoUnit, 7> kIsoUnits{{
     {'S', true, std::chrono::seconds{1}},
 }};
 
-/// Reads one part such as 30M. `next` is the first unit that may still come, and moves behind it.
+/// Reads one part, such as 30M. `next` is the first unit that is still allowed; it moves behind the
+/// unit of this part.
 Result<milliseconds> scan_iso_part(Scanner& scanner, milliseconds sum, bool after_t,
                                    std::size_t& next) {
   const auto count = scanner.take_number();
@@ -235,7 +240,7 @@ void put_digits(char* end, int digits, std::uint32_t value) {
   for (; digits > 0; --digits, value /= 10) *--end = static_cast<char>('0' + value % 10);
 }
 
-/// For years that have not four digits.
+/// For years that do not have four digits.
 std::string format_unusual(const std::chrono::year_month_day& date,
                            const std::chrono::hh_mm_ss<milliseconds>& clock) {
   std::array<char, 48> text{};
@@ -250,7 +255,7 @@ std::string format_unusual(const std::chrono::year_month_day& date,
 
 }  // namespace
 
-// By hand: snprintf takes 3 400 instructions, a fifth of what it takes to accept a task.
+// Not with snprintf: that takes 3,400 instructions, a fifth of the cost of accepting a task.
 std::string format_rfc3339(WallTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date{day};

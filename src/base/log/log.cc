@@ -30,7 +30,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) noexcept {
   return spdlog::level::err;
 }
 
-/// spdlog's logger plus what rendering needs; spdlog filters by level and writes whole lines.
+/// The logger of spdlog, with the format and the clock that rendering needs. spdlog filters by
+/// level and writes whole lines.
 class EventLogger final : public spdlog::logger {
  public:
   EventLogger(spdlog::sink_ptr sink, const LogOptions& options)
@@ -51,8 +52,8 @@ class EventLogger final : public spdlog::logger {
   const Clock* const clock_;
 };
 
-/// The logger configured last. Until then spdlog's default logger is one of its own making, and the
-/// first event replaces it.
+/// The logger that configure_log() set last. Before the first call, spdlog has its own default
+/// logger; the first event then replaces it.
 EventLogger& event_logger() {
   auto* logger = dynamic_cast<EventLogger*>(spdlog::default_logger_raw());
   if (logger != nullptr) return *logger;
@@ -70,7 +71,7 @@ void configure_log(const LogOptions& options) {
   } else {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   }
-  // Shared by spdlog's registry and whoever is logging meanwhile.
+  // Shared by spdlog's registry and by the threads that are logging while it is replaced.
   spdlog::set_default_logger(std::make_shared<EventLogger>(std::move(sink), options));
 }
 

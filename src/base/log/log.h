@@ -1,14 +1,15 @@
-// The server's log: one line an event, for people (text) or for machines (JSON), on stderr.
+// The server's log on stderr: one line per event, as text for people or as JSON for programs.
 //
 //   log_info("listening", {{"address", address}, {"tls", true}});
 //   2026-01-02T03:04:05.678Z info listening address=127.0.0.1:7070 tls=true
 //   {"time":"2026-01-02T03:04:05.678Z","level":"info","message":"listening","address":…}
 //
-// What is logged may come from outside, so a line stays a line: control bytes and bytes that are
-// not UTF-8 are escaped and the length is capped. Secrets and task payloads do not belong in it;
-// what looks like a secret all the same is masked (redact.h).
-// This folder is the only one that includes spdlog; its default logger is the one mutable global
-// of the project, hidden here. The library does not log: it hands errors to callbacks.
+// An event may contain text from outside. To keep it on one line, control bytes and bytes that are
+// not UTF-8 are escaped, and the length is limited. Do not log secrets and task payloads. As a
+// second defence, texts that look like secrets are masked (redact.h).
+//
+// Only this folder includes spdlog. spdlog's default logger is the only mutable global of the
+// project, and this header hides it. The library does not log: it passes errors to callbacks.
 #pragma once
 
 #include <concepts>
@@ -27,24 +28,24 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 enum class LogFormat : std::uint8_t { text, json };
 
 struct LogOptions {
-  LogLevel level = LogLevel::info;  // events below it are dropped
+  LogLevel level = LogLevel::info;  // events below this level are dropped
   LogFormat format = LogFormat::text;
-  const Clock* clock = nullptr;  // null: the machine's clock; else must outlive all logging
-  std::ostream* out = nullptr;   // null: stderr; else must outlive all logging (tests)
+  const Clock* clock = nullptr;  // null: the system clock; otherwise must outlive all logging
+  std::ostream* out = nullptr;   // null: stderr; otherwise must outlive all logging (for tests)
 };
 
-/// Sets where and how events are written. Call it before other threads log. Without it events of
-/// info and above go to stderr as text.
+/// Sets the destination, the format and the level. Call it before other threads log. Without this
+/// call, events of level info and above go to stderr as text.
 void configure_log(const LogOptions& options);
 
 /// Changes the lowest level that is logged. Thread-safe.
 void set_log_level(LogLevel level);
 
-/// Message and fields of one event together are cut at this many bytes (as escaped), and the line
-/// then says so; time and level come on top.
+/// The longest message with fields, in bytes after escaping. A longer event is cut, and the line
+/// says so. The time and the level come on top.
 inline constexpr std::size_t kLongestLogEvent = 8192;
 
-/// key=value of an event. Keys are our own literals; values may be anything.
+/// A key and a value of an event. The key must be a literal in our code. The value may be any text.
 class LogField {
  public:
   LogField(std::string_view key, std::string_view value) : key_(key), value_(value) {}
@@ -58,7 +59,7 @@ class LogField {
 
   std::string_view key() const noexcept { return key_; }
   std::string_view value() const noexcept { return value_; }
-  /// Whether JSON shows the value as a string.
+  /// True if JSON shows the value as a string.
   bool quoted() const noexcept { return quoted_; }
 
  private:
@@ -69,7 +70,7 @@ class LogField {
 
 using LogFields = std::initializer_list<LogField>;
 
-/// Thread-safe; an event below the level costs a comparison (and its arguments).
+/// Thread-safe. An event below the level costs one comparison, and its arguments.
 void log_event(LogLevel level, std::string_view message, LogFields fields);
 
 inline void log_debug(std::string_view message, LogFields fields = {}) {

@@ -12,8 +12,9 @@ namespace detent {
 
 namespace {
 
-/// The first character of `text` (not empty): how many bytes it has and its code point; one byte
-/// and no code point when they are not UTF-8 (overlong, surrogate, cut off, above U+10FFFF).
+/// The first character of a text that is not empty: its size in bytes and its code point. If the
+/// bytes are not valid UTF-8 (overlong, surrogate, truncated, above U+10FFFF), it is one byte
+/// without a code point.
 struct Character {
   std::size_t size = 1;
   bool valid = false;
@@ -37,7 +38,8 @@ Character first_character(std::string_view text) {
   return {.size = size, .valid = true, .code_point = code_point};
 }
 
-/// C0, DEL, C1, and the line and paragraph separators, which some viewers break lines at.
+/// True for the controls C0, DEL and C1, and for the line and paragraph separators, because some
+/// viewers break lines there.
 bool is_control(std::uint32_t code_point) {
   return code_point < 0x20u || (code_point >= 0x7Fu && code_point < 0xA0u) ||
          code_point == 0x2028u || code_point == 0x2029u;
@@ -50,7 +52,7 @@ std::string printed(const char* format, Args... args) {
   return {text.data(), static_cast<std::size_t>(size)};
 }
 
-/// How the character at the front of `text` is written inside a line.
+/// The first character of `text`, as it is written in a line.
 std::string escaped(LogFormat format, std::string_view text, const Character& character) {
   const bool json = format == LogFormat::json;
   if (!character.valid) {
@@ -74,7 +76,7 @@ std::string escaped(LogFormat format, std::string_view text, const Character& ch
   return printed(json || code_point > 0xFFu ? "\\u%04x" : "\\x%02x", code_point);
 }
 
-/// Builds the line; stops adding once the event would exceed its cap.
+/// Builds the line. Appends no more text once the event would exceed the limit.
 class LineWriter {
  public:
   LineWriter(LogFormat format, std::string head) : format_(format), line_(std::move(head)) {
@@ -83,14 +85,14 @@ class LineWriter {
 
   bool cut() const { return cut_; }
 
-  /// Punctuation of our own: whole, or not at all and nothing after it.
+  /// Appends our own punctuation as a whole. If it does not fit, the line is cut here.
   void add(std::string_view text) {
     cut_ = cut_ || line_.size() + text.size() > limit_;
     if (!cut_) line_.append(text);
   }
 
-  /// A text from outside, escaped, in quotes where asked. A text that does not fit is cut between
-  /// characters; its closing quote always fits.
+  /// Appends a text from outside, escaped and between two `quote` texts. A text that does not fit
+  /// is cut between two characters. There is always room for the closing quote.
   void add_escaped(std::string_view text, std::string_view quote) {
     if (line_.size() + 2 * quote.size() > limit_) cut_ = true;
     if (cut_) return;
@@ -119,7 +121,7 @@ class LineWriter {
   bool cut_ = false;
 };
 
-/// Values that a reader could not tell from the next field are quoted in a text line.
+/// True if a text line needs quotes around the value, to separate it from the next field.
 bool needs_quotes(std::string_view value) {
   return value.empty() || value.find_first_of(" =\"") != std::string_view::npos;
 }
@@ -155,7 +157,7 @@ std::string render_json(const LogEvent& event, const std::string& time) {
     } else {
       line.add(field.value());
     }
-    if (line.size() == key_end) line.drop_after(before);  // a key without a value is no JSON
+    if (line.size() == key_end) line.drop_after(before);  // a key without a value is invalid JSON
   }
   return std::move(line).finish(line.cut() ? R"(,"cut":true})" : "}");
 }
@@ -173,7 +175,7 @@ std::string_view to_string(LogLevel level) noexcept {
     case LogLevel::error:
       return "error";
   }
-  return "unknown";  // only for a value that is no enumerator
+  return "unknown";  // only for a value that is not an enumerator
 }
 
 std::string render_log_line(LogFormat format, const LogEvent& event) {

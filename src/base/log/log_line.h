@@ -1,4 +1,4 @@
-// Renders one event of the log as one line. Pure, so that the escaping and the cap are tested
+// Renders one event of the log as one line. Pure, so tests can check the escaping and the limit
 // without a logger.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace detent {
 
-/// The content of a line. The views must stay valid only during the call.
+/// The content of a line. The views need to be valid only during the call.
 struct LogEvent {
   WallTime time;
   LogLevel level = LogLevel::info;
@@ -19,10 +19,10 @@ struct LogEvent {
 
 std::string_view to_string(LogLevel level) noexcept;
 
-/// The line without the newline at the end. Texts that look like a secret are masked (redact.h).
-/// The line is valid UTF-8 without control characters for any input; in JSON format it is one valid
-/// object. Its size is at most kLongestLogEvent bytes, plus 100 for time, level and the note that
-/// the event was cut.
+/// Returns the line without the line feed at its end. Texts that look like secrets are masked
+/// (redact.h). For any input, the line is valid UTF-8 without control characters; in JSON format,
+/// it is one valid object. Its size is at most kLongestLogEvent bytes, plus 100 for the time, the
+/// level and the note that the event was cut.
 std::string render_log_line(LogFormat format, const LogEvent& event);
 
 }  // namespace detent

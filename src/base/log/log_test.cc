@@ -49,10 +49,10 @@ TEST(LogLine, EscapesControlBytes) {
             std::string::npos);
 }
 
-TEST(LogLine, KeepsUtf8AndEscapesWhatIsNot) {
+TEST(LogLine, KeepsUtf8AndEscapesOtherBytes) {
   EXPECT_NE(text_line("gr\u00fc\u00df \u4e16\U0001F600").find("gr\u00fc\u00df \u4e16\U0001F600"),
             std::string::npos);
-  // A lone lead byte, a stray continuation, an overlong slash, a surrogate, beyond U+10FFFF.
+  // A lone lead byte, a stray continuation, an overlong slash, a surrogate, above U+10FFFF.
   EXPECT_NE(text_line("\xC3(\x80|\xC0\xAF|\xED\xA0\x80|\xF4\x90\x80\x80")
                 .find(R"(\xc3(\x80|\xc0\xaf|\xed\xa0\x80|\xf4\x90\x80\x80)"),
             std::string::npos);
@@ -70,7 +70,7 @@ TEST(LogLine, CapsALongMessage) {
   EXPECT_TRUE(json.ends_with(R"(\n\n","cut":true})"));
 }
 
-/// A reader of flat JSON objects, strict on strings: whether `line` is exactly one.
+/// A small reader, strict about strings: true if `line` is exactly one flat JSON object.
 bool is_flat_json(std::string_view line) {
   const auto skip_string = [&] {
     if (!line.starts_with('"')) return false;
@@ -99,7 +99,7 @@ bool is_flat_json(std::string_view line) {
   return line == "}";
 }
 
-// Fields of every size around the cap: the line must stay one object and within the limit.
+// Messages of every size around the limit: the line must stay one object within the limit.
 TEST(LogLine, JsonStaysWholeWhereverItIsCut) {
   for (std::size_t size = kLongestLogEvent - 80; size < kLongestLogEvent + 10; ++size) {
     const std::string message(size, 'm');
@@ -112,7 +112,7 @@ TEST(LogLine, JsonStaysWholeWhereverItIsCut) {
   EXPECT_FALSE(is_flat_json("{\"a\":\"b\n\"}"));
 }
 
-TEST(LogLine, WhateverGoesInOneCleanLineComesOut) {
+TEST(LogLine, AnyInputGivesOneCleanLine) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -130,7 +130,7 @@ TEST(LogLine, WhateverGoesInOneCleanLineComesOut) {
   }
 }
 
-/// Sends the log to a string while it lives.
+/// Writes the log to a string during its lifetime.
 class CapturedLog {
  public:
   explicit CapturedLog(LogOptions options = {}) {
@@ -147,7 +147,7 @@ class CapturedLog {
   ManualClock clock_{WallInstant{kTime}};
 };
 
-TEST(Log, WritesLinesStampedByTheClockGiven) {
+TEST(Log, WritesLinesWithTheTimeOfTheGivenClock) {
   CapturedLog log;
   log_info("one");
   log.clock().advance(1ms);
@@ -157,7 +157,7 @@ TEST(Log, WritesLinesStampedByTheClockGiven) {
             "2026-01-02T03:04:05.679Z error two n=2\n");
 }
 
-TEST(Log, DropsWhatIsBelowTheLevel) {
+TEST(Log, DropsEventsBelowTheLevel) {
   CapturedLog log({.level = LogLevel::warning});
   log_debug("no");
   log_info("no");

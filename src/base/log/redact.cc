@@ -20,13 +20,13 @@ bool begins_with(std::string_view text, std::string_view lower_case) {
                     [](char expected, char letter) { return expected == lower(letter); });
 }
 
-/// How long the word is that a secret is: up to white space, a quote or other punctuation around
-/// it.
+/// The size of the secret at the start of `text`. The secret ends at white space, a quote or other
+/// punctuation.
 std::size_t word_size(std::string_view text) {
   return std::min(text.find_first_of(" \t\r\n\"'<>,;"), text.size());
 }
 
-/// How much of `text`, which stands behind "://", is user and password with the '@' behind them.
+/// The size of "user:password@" at the start of `text`, which follows "://". 0 if there is no "@".
 std::size_t user_size(std::string_view text) {
   const std::string_view authority =
       text.substr(0, std::min(word_size(text), text.find_first_of("/?#")));
@@ -34,7 +34,8 @@ std::size_t user_size(std::string_view text) {
   return at == std::string_view::npos ? 0 : at + 1;
 }
 
-/// What announces a secret, in lower case; it stays, and the word behind it goes.
+/// Texts, in lower case, that come before a secret. They are kept, and the following word is
+/// masked.
 constexpr std::array<std::string_view, 2> kHeads{"bearer ", "whsec_"};
 
 }  // namespace

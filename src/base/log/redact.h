@@ -1,6 +1,6 @@
-// Masks parts of a text that look like a secret, before it is logged. This is the last line of
-// defence: the calling code must not log secrets. But an error text of a library, or an address in
-// it, is not checked before.
+// Masks parts of a text that look like a secret, before the text is logged. This is the last line
+// of defence. The calling code must not log secrets, but it cannot check the error texts of a
+// library and the addresses in them.
 #pragma once
 
 #include <string>
@@ -8,9 +8,11 @@
 
 namespace detent {
 
-/// `text` with *** in the place of: user and password of an address ("redis://ada:pw@host"), the
-/// token behind "Bearer " (RFC 6750; in any case), and what follows "whsec_" in a webhook's key.
-/// Cost: linear.
+/// Returns `text` with *** instead of:
+/// - the user and the password of an address ("redis://ada:pw@host");
+/// - the token after "Bearer " (RFC 6750), with any case of the letters;
+/// - the text after "whsec_" in the key of a webhook.
+/// Cost: linear in the text.
 std::string redact(std::string_view text);
 
 }  // namespace detent

@@ -52,7 +52,8 @@ TEST(Redact, LogLinesHaveNoSecretWhereverItStands) {
   }
 }
 
-// Whatever stands around it: no byte of the secret is left, and what has none stays as it is.
+// With any text around a secret, no byte of the secret is left. A text without a secret stays
+// unchanged.
 TEST(Redact, FindsASecretInAnyText) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
