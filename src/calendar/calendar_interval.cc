@@ -18,13 +18,13 @@ using std::chrono::sys_seconds;
 constexpr std::uint32_t kLargestEvery = 100'000;
 constexpr local_days kLastDay{std::chrono::year{10001} / std::chrono::January / 1};
 
-/// Months since the year 0.
+/// The number of months since the start of the year 0.
 std::int64_t month_number(local_days day) {
   const std::chrono::year_month_day date{day};
   return static_cast<int>(date.year()) * 12LL + static_cast<unsigned>(date.month()) - 1;
 }
 
-/// From one occurrence to the next: units are made of days or of months.
+/// The distance from one occurrence to the next, in days or in months.
 struct Step {
   enum class Kind : std::uint8_t { by_days, by_months };
   Kind kind;
@@ -56,8 +56,8 @@ struct CalendarInterval::State {
 
   local_days anchor_day() const { return std::chrono::floor<days>(local_anchor); }
 
-  /// The day of the occurrence `index`, or nothing when its month has no such day. Days from
-  /// kLastDay on all come out as that.
+  /// The day of the occurrence `index`, or nullopt if its month does not have this day. Returns
+  /// kLastDay for every day from kLastDay on.
   std::optional<local_days> day_of(std::int64_t index) const {
     if (step.kind == Step::Kind::by_days) {
       return std::min(anchor_day() + days{index * step.count}, kLastDay);
@@ -72,7 +72,8 @@ struct CalendarInterval::State {
     return local_days{of_month / std::min(anchor_date.day(), last)};
   }
 
-  /// An index whose occurrence is not after `time`, a few before the last such one.
+  /// The index of an occurrence that is not after `time`. It is at most a few below the last such
+  /// occurrence.
   std::int64_t index_before(sys_seconds time) const {
     const local_days day = std::chrono::floor<days>(zone.span_at(time).to_local(time));
     const std::int64_t elapsed = step.kind == Step::Kind::by_days
@@ -85,11 +86,11 @@ struct CalendarInterval::State {
 Parsed<CalendarInterval> CalendarInterval::make(const CalendarIntervalOptions& options,
                                                 std::string_view zone) {
   if (options.every < 1 || options.every > kLargestEvery) {
-    return CalendarError{"a calendar interval is of 1 to " + std::to_string(kLargestEvery) +
-                         " units"};
+    return CalendarError{"a calendar interval must have 1 to " + std::to_string(kLargestEvery) +
+                         " units, got " + std::to_string(options.every)};
   }
   if (options.anchor < WallTime{} || options.anchor >= kWallTimeEnd) {
-    return CalendarError{"the anchor of a calendar interval is in the years 1970-9999"};
+    return CalendarError{"the anchor of a calendar interval must be in the years 1970 to 9999"};
   }
   auto loaded = TimeZone::load(zone);
   if (!loaded) return CalendarError{loaded.error().message};

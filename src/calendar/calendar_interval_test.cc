@@ -33,7 +33,7 @@ TEST(CalendarInterval, MonthEndsAreCountedFromTheAnchor) {
             "2023-04-30T18:00 2023-07-31T18:00 2023-10-31T18:00");
 }
 
-TEST(CalendarInterval, February29IsClampedOrWaitedFor) {
+TEST(CalendarInterval, February29IsClampedOrSkipped) {
   const WallTime anchor = at("2024-02-29T00:00:00Z");
   EXPECT_EQ(next_three({.anchor = anchor, .unit = CalendarUnit::year}),
             "2025-02-28T00:00 2026-02-28T00:00 2027-02-28T00:00");
@@ -83,7 +83,7 @@ TEST(CalendarInterval, BeginsWithItsAnchorAndEndsWith9999) {
   EXPECT_EQ(rare.value().next_after(anchor), std::nullopt);
 }
 
-TEST(CalendarInterval, AsksFromTimesOfAnyPrecision) {
+TEST(CalendarInterval, AcceptsTimesOfAnyPrecision) {
   const WallTime anchor = at("2024-05-05T05:05:05Z");
   const auto daily = CalendarInterval::make({.anchor = anchor, .unit = CalendarUnit::day}).value();
   const WallInstant second = anchor + 24h;
@@ -92,7 +92,7 @@ TEST(CalendarInterval, AsksFromTimesOfAnyPrecision) {
   EXPECT_EQ(daily.next(1, second - 1ns), (std::vector<WallTime>{anchor + 24h}));
 }
 
-TEST(CalendarInterval, EndsWith9999InUtcWhereTheLocalYearIsTheNextAlready) {
+TEST(CalendarInterval, TheYear9999EndsInUtcNotInLocalTime) {
   const auto daily = CalendarInterval::make(
       {.anchor = at("9999-12-28T20:00:00Z"), .unit = CalendarUnit::day}, "Asia/Tokyo");
   EXPECT_EQ(daily.value().prev_before(WallTime::max()), at("9999-12-31T20:00:00Z"));
@@ -106,8 +106,8 @@ TEST(CalendarInterval, RefusesWhatIsOutOfRange) {
   EXPECT_FALSE(CalendarInterval::make({}, "No/Zone"));
 }
 
-// Asking from anywhere gives the same occurrences as walking there from the anchor.
-TEST(CalendarInterval, WhereOneAsksFromMakesNoDifference) {
+// A search that begins at any time finds the same occurrences as a walk from the anchor.
+TEST(CalendarInterval, TheStartOfTheSearchMakesNoDifference) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

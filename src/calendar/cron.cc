@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Multiples of `period` since 1970.
+/// The first multiple of `period`, counted from 1970, that is after `time`.
 std::optional<WallTime> next_multiple(milliseconds period, WallTime time) {
   if (time < WallTime{}) return WallTime{};
   if (time >= kWallTimeEnd) return std::nullopt;
@@ -61,7 +61,8 @@ std::optional<WallTime> Cron::next_after(WallTime time) const {
     return next_multiple(*period, time);
   }
   SearchCost cost;
-  // What lies before 1970 is as good as its last second, and can't overflow.
+  // Times before 1970 give the same result as the last second before 1970, and that cannot
+  // overflow.
   const auto from = std::chrono::floor<seconds>(std::max(time, WallTime{seconds{-1}}));
   return next_occurrence(std::get<LocalSchedule>(state_->schedule), from + seconds{1},
                          std::chrono::sys_seconds::max(), cost);

@@ -9,7 +9,7 @@
 namespace detent {
 namespace {
 
-constexpr unsigned kMostTimesOfDay = 6;  // more are described by their fields
+constexpr unsigned kMostTimesOfDay = 6;  // a longer list of times is described by its fields
 
 constexpr std::array<std::string_view, 13> kMonthNames = {
     "",     "January", "February",  "March",   "April",    "May",     "June",
@@ -37,7 +37,7 @@ std::vector<unsigned> members(std::uint64_t set) {
   return values;
 }
 
-/// The members, with three or more in a row as "a to b".
+/// The members as a list. Three or more consecutive members are written as "a to b".
 template <class Name>
 std::string list_of(std::uint64_t set, const Name& name) {
   Texts texts;
@@ -61,7 +61,7 @@ std::string_view weekday_name(unsigned value) { return kWeekdayNames.at(value); 
 
 std::string two_digits(unsigned value) { return (value < 10 ? "0" : "") + std::to_string(value); }
 
-/// The n of a set that is 0, n, 2n, … below `size` with n a divisor of it; 0 for other sets.
+/// Returns n if the set is 0, n, 2n, … below `size` and n divides `size`. Returns 0 for other sets.
 unsigned step_of(std::uint64_t set, unsigned size) {
   for (unsigned step = 1; step < size; ++step) {
     if (size % step != 0) continue;
@@ -80,7 +80,7 @@ std::string beats(std::uint64_t set, unsigned size, const std::string& unit) {
   return "at " + unit + (std::has_single_bit(set) ? " " : "s ") + list_of(set, number_name);
 }
 
-/// "at 09:00 and 17:00", or nothing when there are too many times in a day to name.
+/// "at 09:00 and 17:00", or "" if the day has too many times to list.
 std::string times_of_day(const CronFields& fields) {
   const auto count = std::popcount(fields.hours) * std::popcount(fields.minutes);
   if (static_cast<unsigned>(count) > kMostTimesOfDay || !std::has_single_bit(fields.seconds)) {
@@ -123,7 +123,7 @@ std::string time_part(const CronFields& fields) {
   return text + beats_of_hours(fields);
 }
 
-/// What the field day of month says, each with its preposition; empty when it says nothing.
+/// The phrases for the field day of month, with their prepositions. Empty if every day matches.
 Texts dates(const CronFields& fields) {
   Texts texts;
   constexpr std::uint32_t kAll = ~1U;
@@ -150,7 +150,7 @@ Texts dates(const CronFields& fields) {
 Texts days_of_week(const CronFields& fields) {
   Texts texts;
   if (fields.weekdays == 0x7F) return texts;
-  // A week begins on Monday when it is read: "Saturday and Sunday", "Monday to Friday".
+  // List the days from Monday on, so that the text reads "Saturday and Sunday".
   const std::uint32_t from_monday = fields.weekdays >> 1 | (fields.weekdays & 1) << 6;
   if (from_monday != 0) {
     texts.push_back("on " +

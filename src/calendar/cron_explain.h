@@ -7,7 +7,7 @@
 
 namespace detent {
 
-/// A sentence without a full stop and without the zone.
+/// Returns a sentence without the full stop and without the time zone.
 std::string explain_cron(const CronRule& rule);
 
 }  // namespace detent

@@ -49,7 +49,7 @@ constexpr Explained kExplained[] = {
     {"@every 1500ms", "Every 1500 milliseconds, counted from 1970-01-01T00:00:00Z"},
 };
 
-TEST(CronExplain, SaysItInPlainEnglish) {
+TEST(CronExplain, ExplainsExpressionsInPlainEnglish) {
   for (const Explained& explained : kExplained) {
     EXPECT_EQ(explain_cron(parse_cron(explained.expression).value()), explained.text)
         << explained.expression;

@@ -27,7 +27,7 @@ struct Month {
   unsigned weekday_of(unsigned day) const { return (first_weekday + day - 1) % 7; }
   unsigned first_of(unsigned weekday) const { return 1 + (weekday + 7 - first_weekday) % 7; }
 
-  /// The day itself when it is Monday to Friday, otherwise the nearest such day of this month.
+  /// The day itself if it is Monday to Friday; otherwise the nearest such day of the same month.
   unsigned nearest_weekday(unsigned day) const {
     switch (weekday_of(day)) {
       case 6:
@@ -64,7 +64,7 @@ std::uint64_t days_by_weekday(const CronFields& fields, const Month& month) {
   return days;
 }
 
-/// The first time of day at or after `from` that fits.
+/// The first matching time of day at or after `from`. Returns nullopt if there is none on this day.
 std::optional<std::chrono::seconds> next_time_of_day(const CronFields& fields,
                                                      std::chrono::seconds from) {
   const auto count = static_cast<unsigned>(from.count());
@@ -114,7 +114,7 @@ std::optional<local_seconds> next_match(const CronFields& fields, local_seconds 
       auto days = from_on(days_of(fields, month), first_day);
       if (first_day != 0 && (days & bit(first_day)) != 0) {
         if (tod) return if_before_end(today + *tod);
-        days &= days - 1;  // not today any more
+        days &= days - 1;  // no time is left on the first day
       }
       if (days != 0) {
         const auto day = static_cast<unsigned>(std::countr_zero(days));

@@ -1,9 +1,9 @@
-// Random expressions against a scan that looks at every minute of some weeks.
+// Compares the search for random expressions with a scan of every minute of some weeks.
 //
-// The model shares no code with the search: each random item is made as text and as a predicate
-// side by side, and the scan asks for every minute whether the predicates hold, whether the same
-// local time was there before, and whether minutes were left out just now. It takes offsets from
-// TimeZone, which has a referee of its own.
+// The model shares no code with the search. Each random item is created twice: as text and as a
+// predicate. For every minute, the scan checks three things: whether the predicates match, whether
+// the same local time came before, and whether local minutes were just skipped. It takes the
+// offsets from TimeZone, which has its own test with a reference.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -27,13 +27,14 @@ using std::chrono::sys_days;
 using std::chrono::sys_seconds;
 
 constexpr minutes kMinute{1};
-// Changes of an hour, of half an hour and of two; at midnight, so that a day begins at 01:00; a
-// month long once a year (Ramadan); none.
+// Zones with changes of one hour, of half an hour and of two hours. Also zones with a change at
+// midnight, so that a day begins at 01:00, with a change for one month a year (Ramadan), and
+// without changes.
 constexpr const char* kZones[] = {"Europe/Berlin",     "America/New_York", "Australia/Lord_Howe",
                                   "Antarctica/Troll",  "America/Santiago", "America/Havana",
                                   "Africa/Casablanca", "America/St_Johns", "Asia/Shanghai"};
 
-/// A local minute, taken apart.
+/// A local minute, split into its fields.
 struct Moment {
   int minute, hour, day, month, weekday, last_day;
 
@@ -60,7 +61,7 @@ struct Field {
   Fits fits;
 };
 
-/// "*", "a", "a-b", "*/n", "a/n", "a-b/n" of the member that `get` gets.
+/// One of "*", "a", "a-b", "*/n", "a/n" and "a-b/n", for the member `get` of a Moment.
 Field random_range(Rng& rng, int low, int high, int Moment::*get) {
   const auto between = [&](int a, int b) {
     return a + static_cast<int>(rng.below(static_cast<std::uint32_t>(b - a + 1)));
@@ -93,7 +94,7 @@ Field random_range(Rng& rng, int low, int high, int Moment::*get) {
   }
 }
 
-/// The day nearest to `target` that is Monday to Friday, by trying one after the other.
+/// True if the day is the Monday to Friday nearest to `target`. Tries the days one by one.
 bool is_nearest_workday(const Moment& moment, int target) {
   if (target > moment.last_day) return false;
   for (const int distance : {0, -1, 1, -2, 2}) {
@@ -158,7 +159,7 @@ Field random_list(Rng& rng, const MakeItem& make_item) {
   return field;
 }
 
-/// A field of `*` half of the time, so that sparse fields don't multiply to nothing.
+/// Half of the time the field is `*`, because several sparse fields would rarely match together.
 template <class MakeItem>
 Field random_field(Rng& rng, const MakeItem& make_item) {
   if (rng.below(2) == 0) return {"*", [](const Moment&) { return true; }};
@@ -190,7 +191,7 @@ local_seconds local_of(const TimeZone& zone, sys_seconds time) {
   return zone.span_at(time).to_local(time);
 }
 
-/// Whether another instant within three hours has the same local time, before or after `time`.
+/// True if another instant within three hours, before or after `time`, has the same local time.
 bool has_twin(const TimeZone& zone, sys_seconds time, minutes direction) {
   for (int distance = 1; distance <= 180; ++distance) {
     if (local_of(zone, time + distance * direction) == local_of(zone, time)) return true;
@@ -222,7 +223,7 @@ std::vector<WallTime> scan(const TimeZone& zone, const Fits& fits, Policy policy
   return times;
 }
 
-/// What the search finds in the same window, checked to be increasing and the same backwards.
+/// Checks that the search finds the expected times in the window, forwards and backwards.
 void expect_same(const Cron& cron, const std::vector<WallTime>& expected,
                  std::pair<sys_seconds, sys_seconds> window) {
   WallTime at = WallTime{window.first} - std::chrono::milliseconds{1};
@@ -241,7 +242,7 @@ void expect_same(const Cron& cron, const std::vector<WallTime>& expected,
   }
 }
 
-/// A window around a change of the zone's offset in 1995-2095 if there is one, or anywhere.
+/// A window around a change of the zone's offset in 1995-2095, or anywhere if there is none.
 std::pair<sys_seconds, sys_seconds> random_window(Rng& rng, const TimeZone& zone) {
   const sys_seconds start = sys_days{std::chrono::year{1995} / 1 / 1} + days{rng.below(36'500)};
   const sys_seconds change = zone.span_at(start).end;
@@ -249,7 +250,7 @@ std::pair<sys_seconds, sys_seconds> random_window(Rng& rng, const TimeZone& zone
   return {change - days{2}, change + days{2}};
 }
 
-TEST(CronModel, TheSearchAgreesWithAScanOfEveryMinute) {
+TEST(CronModel, TheSearchAgreesWithAScanOfAllMinutes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -21,13 +21,13 @@ constexpr std::array<std::string_view, 12> kMonths = {"JAN", "FEB", "MAR", "APR"
 constexpr std::array<std::string_view, 7> kWeekdays = {"SUN", "MON", "TUE", "WED",
                                                        "THU", "FRI", "SAT"};
 
-/// What one field may hold.
+/// A field of an expression: its name, and the values that it allows.
 struct FieldKind {
   std::string_view name;
   std::string_view allowed;
   unsigned low;
   unsigned high;
-  std::span<const std::string_view> names = {};  // of low, low + 1, …
+  std::span<const std::string_view> names = {};  // the names of low, low + 1, …
 };
 
 constexpr FieldKind kSecond{"second", "0-59, *, ranges a-b, steps */n and lists a,b", 0, 59};
@@ -41,7 +41,7 @@ constexpr FieldKind kWeekday{"day of week",
                              "0-7 or SUN-SAT, *, ?, ranges a-b, steps */n, lists a,b, n#k and nL",
                              0, 7, kWeekdays};
 
-/// A tab is a blank.
+/// A tab is not a control character here, because it separates fields.
 constexpr bool is_control(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
 }
@@ -57,7 +57,7 @@ bool is_equal(std::string_view text, std::string_view upper) {
 
 constexpr std::uint64_t bit(unsigned n) { return std::uint64_t{1} << n; }
 
-/// The expression and a place in it. The first failure stays; what is read after it is ignored.
+/// A position in the expression. Only the first error is kept; later reads have no effect on it.
 class Cursor {
  public:
   Cursor(std::string_view text, std::size_t begin, std::size_t end)
@@ -80,11 +80,12 @@ class Cursor {
     return std::nullopt;
   }
 
-  /// "'61' is not allowed as minute: 0-59, …": for what stands from `begin` to the next separator.
+  /// Fails with "'61' is not allowed as minute; allowed are 0-59, …". Quotes the text from `begin`
+  /// to the next comma.
   std::nullopt_t refuse(std::size_t begin, const FieldKind& kind) {
     const std::size_t end = text_.find(',', begin);
     const std::string_view piece = text_.substr(begin, end == text_.npos ? end : end - begin);
-    return fail(begin, (piece.empty() ? "something is missing in"
+    return fail(begin, (piece.empty() ? "a value is missing in the field"
                                       : "'" + std::string(piece) + "' is not allowed as") +
                            std::string(" ") + std::string(kind.name) + "; allowed are " +
                            std::string(kind.allowed));
@@ -99,7 +100,7 @@ class Cursor {
     return at_ == begin ? std::nullopt : std::optional(value);
   }
 
-  /// A number or a name of the field, within its bounds.
+  /// Reads a number or a name of the field, within the bounds of the field.
   std::optional<unsigned> value(const FieldKind& kind, std::size_t item) {
     if (const auto found = number()) {
       if (*found >= kind.low && *found <= kind.high) return found;
@@ -120,7 +121,8 @@ class Cursor {
   std::optional<CalendarError> error_;
 };
 
-/// After a range's bounds: "/n" and the values it leaves. `item` is where the item begins.
+/// Reads an optional step "/n" after a range, and returns the values from `low` to `high` with this
+/// step.
 std::uint64_t read_steps(Cursor& cursor, const FieldKind& kind, std::uint64_t low,
                          std::uint64_t high) {
   unsigned step = 1;
@@ -130,7 +132,7 @@ std::uint64_t read_steps(Cursor& cursor, const FieldKind& kind, std::uint64_t lo
     const unsigned most = kind.high == 7 ? 6 : kind.high;
     if (!number || *number < 1 || *number > most) {
       cursor.fail(slash + 1, "a step of the field " + std::string(kind.name) +
-                                 " is a number from 1 to " + std::to_string(most));
+                                 " must be a number from 1 to " + std::to_string(most));
       return 0;
     }
     step = *number;
@@ -142,17 +144,18 @@ std::uint64_t read_steps(Cursor& cursor, const FieldKind& kind, std::uint64_t lo
   return set;
 }
 
-/// The rest of an item that begins with `first`: "", "-b", "/n", "-b/n".
+/// Reads the rest of an item after its first value: "", "-b", "/n" or "-b/n". `item` is the
+/// position where the item begins.
 std::uint64_t read_range(Cursor& cursor, const FieldKind& kind, std::size_t item, unsigned first) {
   unsigned last = first;
   if (cursor.take('-')) {
     const auto value = cursor.value(kind, item);
     if (!value) return 0;
-    // SAT-SUN and FRI-SUN end with the seventh day.
+    // In SAT-SUN and FRI-SUN, Sunday is the seventh day.
     last = kind.high == 7 && *value == 0 && first > 0 ? 7 : *value;
     if (last < first) {
       cursor.fail(item, "a range of the field " + std::string(kind.name) +
-                            " goes upwards; write one that wraps round as two, a-" +
+                            " must go upwards; write a range that wraps around as two ranges, a-" +
                             std::to_string(kind.high == 7 ? 6 : kind.high) + "," +
                             std::to_string(kind.low) + "-b");
       return 0;
@@ -163,7 +166,7 @@ std::uint64_t read_range(Cursor& cursor, const FieldKind& kind, std::size_t item
   return read_steps(cursor, kind, first, last);
 }
 
-/// "*", "*/n" and what begins with a value.
+/// Reads "*", "*/n", or an item that begins with a value.
 std::uint64_t read_plain_item(Cursor& cursor, const FieldKind& kind, std::size_t item) {
   if (cursor.take('*')) {
     return read_steps(cursor, kind, kind.low, kind.high == 7 ? 6 : kind.high);
@@ -181,7 +184,7 @@ void read_day_item(Cursor& cursor, CronFields& fields, std::size_t item) {
     } else if (cursor.take('-')) {
       const auto before = cursor.number();
       if (!before || *before < 1 || *before > 30) {
-        cursor.fail(item, "L-n is n days before the month's last one, n from 1 to 30");
+        cursor.fail(item, "in L-n, n days before the month's last day, n must be from 1 to 30");
         return;
       }
       fields.days_to_last |= 1U << *before;
@@ -209,7 +212,8 @@ void read_weekday_item(Cursor& cursor, CronFields& fields, std::size_t item) {
     return;
   }
   if (cursor.peek() == 'L') {
-    cursor.fail(item, "L in the field day of week follows a day: FRIL or 5L is the last Friday");
+    cursor.fail(item,
+                "L in the field day of week must follow a day: FRIL or 5L is the last Friday");
     return;
   }
   const auto first = cursor.value(kWeekday, item);
@@ -220,7 +224,7 @@ void read_weekday_item(Cursor& cursor, CronFields& fields, std::size_t item) {
   } else if (cursor.take('#')) {
     const auto nth = cursor.number();
     if (!nth || *nth < 1 || *nth > 5) {
-      cursor.fail(item, "n#k is the month's k-th such day, k from 1 to 5; the last one is nL");
+      cursor.fail(item, "in n#k, the k-th such day of a month, k must be from 1 to 5");
       return;
     }
     fields.nth_weekdays.at(*nth) |= day;
@@ -246,7 +250,7 @@ std::vector<Word> words_of(std::string_view text) {
   return words;
 }
 
-/// Reads one field's list, item by item, with `read_item(cursor, item's begin)`.
+/// Reads the list of one field. Calls `read_item(cursor, begin)` for each item.
 template <class ReadItem>
 std::optional<CalendarError> read_list(std::string_view text, Word word, const FieldKind& kind,
                                        ReadItem&& read_item) {
@@ -293,7 +297,7 @@ Parsed<CronRule> parse_fields(std::string_view text, std::span<const Word> words
   fields.is_day_starred = is_starred(words[2]);
   fields.is_weekday_starred = is_starred(words[4]);
   if (!is_possible(fields)) {
-    return CalendarError{"no month of these has such a day, so it would never happen",
+    return CalendarError{"these months never have such a day, so the expression never matches",
                          words[2].begin + 1};
   }
   return CronRule(fields);
@@ -323,17 +327,16 @@ Parsed<CronRule> parse_nickname(std::string_view text, std::span<const Word> wor
     const auto period = parse_duration(word(1));
     if (!period) return CalendarError{period.error().message, words[1].begin + 1};
     if (period->count() > 0) return CronRule(*period);
-    return CalendarError{"@every takes a duration above zero", words[1].begin + 1};
+    return CalendarError{"@every takes a duration greater than 0", words[1].begin + 1};
   }
   for (const Nickname& nickname : kNicknames) {
     if (!is_equal(word(0), nickname.name)) continue;
     if (words.size() == 1) return parse_cron(nickname.expression);
-    return CalendarError{"nothing follows " + std::string(word(0)), words[1].begin + 1};
+    return CalendarError{std::string(word(0)) + " takes no arguments", words[1].begin + 1};
   }
   return CalendarError{
-      "'" + std::string(word(0)) +
-          "' is not known; known are @yearly @annually @monthly @weekly @daily @midnight @hourly "
-          "and @every",
+      "unknown name '" + std::string(word(0)) +
+          "'; allowed are @yearly @annually @monthly @weekly @daily @midnight @hourly and @every",
       words[0].begin + 1};
 }
 
@@ -341,12 +344,13 @@ Parsed<CronRule> parse_nickname(std::string_view text, std::span<const Word> wor
 
 Parsed<CronRule> parse_cron(std::string_view expression) {
   if (expression.size() > kLongestExpression) {
-    return CalendarError{"an expression has at most 1000 characters", kLongestExpression + 1};
+    return CalendarError{"an expression must have at most 1000 characters", kLongestExpression + 1};
   }
-  // What is wrong is quoted, and would break the line that shows it.
+  // Errors quote parts of the expression, and a control character would break the line of the
+  // error.
   const auto control = std::find_if(expression.begin(), expression.end(), is_control);
   if (control != expression.end()) {
-    return CalendarError{"an expression holds no control character, such as a line break",
+    return CalendarError{"an expression must not have a control character, such as a line break",
                          static_cast<std::size_t>(control - expression.begin()) + 1};
   }
   const std::vector<Word> words = words_of(expression);
@@ -355,8 +359,8 @@ Parsed<CronRule> parse_cron(std::string_view expression) {
   }
   if (words.size() == 5 || words.size() == 6) return parse_fields(expression, words);
   return CalendarError{
-      "an expression has five fields (minute, hour, day of month, month, day of week) or six, with "
-      "the second in front; here are " +
+      "an expression must have five fields (minute, hour, day of month, month, day of week), "
+      "or six with the second first; got " +
           std::to_string(words.size()),
       (words.size() > 6 ? words[6].begin : expression.size()) + 1};
 }

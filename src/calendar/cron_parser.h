@@ -10,10 +10,11 @@
 
 namespace detent {
 
-/// Fields, or the period of an "@every".
+/// The fields of an expression, or the period of an "@every".
 using CronRule = std::variant<CronFields, std::chrono::milliseconds>;
 
-/// Errors name the allowed values and the column. An expression that can never match is an error.
+/// Parses an expression. Errors name the allowed values and the column. An expression that can
+/// never match is an error.
 Parsed<CronRule> parse_cron(std::string_view expression);
 
 }  // namespace detent

@@ -21,13 +21,13 @@ constexpr const char* kMonths = "allowed are 1-12 or JAN-DEC";
 constexpr const char* kWeekdays = "allowed are 0-7 or SUN-SAT";
 
 constexpr Refused kRefused[] = {
-    {"", 1, "here are 0"},
-    {"* * * *", 8, "here are 4"},
-    {"* * * * * * *", 13, "here are 7"},
+    {"", 1, "got 0"},
+    {"* * * *", 8, "got 4"},
+    {"* * * * * * *", 13, "got 7"},
     {"60 * * * *", 1, kMinutes},
     {"5,60 * * * *", 3, kMinutes},
-    {"5, * * * *", 3, "something is missing in minute"},
-    {",5 * * * *", 1, "something is missing in minute"},
+    {"5, * * * *", 3, "a value is missing in the field minute"},
+    {",5 * * * *", 1, "a value is missing in the field minute"},
     {"x * * * *", 1, "'x' is not allowed as minute"},
     {"5x * * * *", 1, "'5x' is not allowed as minute"},
     {"99999 * * * *", 1, kMinutes},
@@ -37,15 +37,15 @@ constexpr Refused kRefused[] = {
     {"? * * * *", 1, kMinutes},
     {"60 0 0 * * *", 1, "as second"},
     {"  0  24 * * *", 6, kHours},
-    {"0 22-4 * * *", 3, "write one that wraps round as two, a-23,0-b"},
+    {"0 22-4 * * *", 3, "write a range that wraps around as two ranges, a-23,0-b"},
     {"*/0 * * * *", 3, "from 1 to 59"},
     {"*/60 * * * *", 3, "from 1 to 59"},
     {"*/ * * * *", 3, "from 1 to 59"},
     {"0 */24 * * *", 5, "from 1 to 23"},
     {"0 0 0 * *", 5, kDays},
     {"0 0 32 * *", 5, kDays},
-    {"0 0 L-0 * *", 5, "n from 1 to 30"},
-    {"0 0 L-31 * *", 5, "n from 1 to 30"},
+    {"0 0 L-0 * *", 5, "n must be from 1 to 30"},
+    {"0 0 L-31 * *", 5, "n must be from 1 to 30"},
     {"0 0 1,LX * *", 7, kDays},
     {"0 0 W * *", 5, kDays},
     {"0 0 5-9W * *", 5, kDays},
@@ -56,27 +56,27 @@ constexpr Refused kRefused[] = {
     {"0 0 * * 8", 9, kWeekdays},
     {"0 0 * * FRIDAY", 9, kWeekdays},
     {"0 0 * * L", 9, "FRIL or 5L is the last Friday"},
-    {"0 0 * * FRI#6", 9, "k from 1 to 5"},
-    {"0 0 * * FRI#0", 9, "k from 1 to 5"},
-    {"0 0 * * 5#", 9, "k from 1 to 5"},
+    {"0 0 * * FRI#6", 9, "k must be from 1 to 5"},
+    {"0 0 * * FRI#0", 9, "k must be from 1 to 5"},
+    {"0 0 * * 5#", 9, "k must be from 1 to 5"},
     {"0 0 * * MON,5W", 13, kWeekdays},
-    {"0 0 * * FRI-MON", 9, "goes upwards"},
+    {"0 0 * * FRI-MON", 9, "must go upwards"},
     {"0 0 30 2 *", 5, "never"},
     {"0 0 31 4,6,9,11 *", 5, "never"},
     {"0 0 31W FEB ?", 5, "never"},
     {"0 0 L-29 2 *", 5, "never"},
     {"0 0 */31 2 TUE#5", 5, "never"},
-    {"@reboot", 1, "known are @yearly"},
-    {" @dailyy", 2, "known are @yearly"},
-    {"@daily 5", 8, "nothing follows"},
+    {"@reboot", 1, "allowed are @yearly"},
+    {" @dailyy", 2, "allowed are @yearly"},
+    {"@daily 5", 8, "takes no arguments"},
     {"@every", 7, "one duration"},
     {"@every 5 m", 10, "one duration"},
     {"@every 5x", 8, ""},
-    {"@every 0s", 8, "above zero"},
-    {"0 9 * * *\n", 10, "no control character, such as a line break"},
-    {"0\r 9 * * *", 2, "no control character"},
-    {"@day\x1b[2J", 5, "no control character"},
-    {"0 9 * * \x7f", 9, "no control character"},
+    {"@every 0s", 8, "greater than 0"},
+    {"0 9 * * *\n", 10, "must not have a control character, such as a line break"},
+    {"0\r 9 * * *", 2, "must not have a control character"},
+    {"@day\x1b[2J", 5, "must not have a control character"},
+    {"0 9 * * \x7f", 9, "must not have a control character"},
 };
 
 TEST(CronParser, ErrorsPointAtTheColumnAndSayWhatIsAllowed) {
@@ -90,8 +90,8 @@ TEST(CronParser, ErrorsPointAtTheColumnAndSayWhatIsAllowed) {
   }
 }
 
-// It would break the line of whoever shows the error.
-TEST(CronParser, ErrorsHoldNoControlCharacter) {
+// A control character would break the line that shows the error.
+TEST(CronParser, ErrorsHaveNoControlCharacter) {
   for (int byte = 0; byte < 0x100; ++byte) {
     const bool is_control = byte < 0x20 || byte == 0x7f;
     const std::string text(1, static_cast<char>(byte));
@@ -144,7 +144,7 @@ TEST(CronParser, SevenIsSunday) {
 
 TEST(CronParser, FiveFieldsHaveSecondZero) { EXPECT_EQ(fields_of("* * * * *").seconds, 1U); }
 
-TEST(CronParser, TheLetterFormsMix) {
+TEST(CronParser, TheFormsWithLettersCanBeMixed) {
   const CronFields fields = fields_of("0 0 l,L-3,15w,LW,2 * fri#2,MONL,3");
   EXPECT_EQ(fields.days_to_last, 1U | 1U << 3);
   EXPECT_EQ(fields.nearest_to, 1U << 15);

@@ -58,7 +58,7 @@ constexpr Expected kDays[] = {
     {"0 0 ? * MON-FRI", "2024-01-04T00:00:00Z", "2024-01-05 2024-01-08 2024-01-09"},
     {"0 0 * * 7", "2024-01-01T00:00:00Z", "2024-01-07 2024-01-14 2024-01-21"},
     {"0 0 * JUN,DEC SAT-SUN", "2024-06-29T00:00:00Z", "2024-06-30 2024-12-01 2024-12-07"},
-    // Vixie's rule: either of two, both when one has a star.
+    // Vixie's rule: a day matches one of the day fields, or both if one of them has a star.
     {"0 0 13 * FRI", "2024-09-06T00:00:00Z", "2024-09-13 2024-09-20 2024-09-27"},
     {"0 0 13 * SUN", "2024-09-08T00:00:00Z", "2024-09-13 2024-09-15 2024-09-22"},
     {"0 0 */13 * SUN", "2024-01-01T00:00:00Z", "2024-01-14 2024-04-14 2024-07-14"},
@@ -71,7 +71,7 @@ constexpr Expected kDays[] = {
     {"@midnight", "2024-02-28T00:00:00Z", "2024-02-29 2024-03-01 2024-03-02"},
 };
 
-TEST(Cron, DaysAreAsEachElementSays) {
+TEST(Cron, EachElementSelectsItsDays) {
   for (const Expected& expected : kDays) {
     std::string dates;
     for (const WallTime time : cron(expected.expression).next(3, at(expected.from))) {
@@ -84,7 +84,7 @@ TEST(Cron, DaysAreAsEachElementSays) {
 }
 
 /// The times of day of the three occurrences after 2024-01-01T10:20:30Z.
-TEST(Cron, TimesOfDayAreAsEachElementSays) {
+TEST(Cron, EachElementSelectsItsTimesOfDay) {
   constexpr Expected kTimes[] = {
       {"* * * * *", "", "10:21:00 10:22:00 10:23:00"},
       {"* * * * * *", "", "10:20:31 10:20:32 10:20:33"},
@@ -116,7 +116,7 @@ TEST(Cron, AnOccurrenceIsNotAfterItself) {
   EXPECT_EQ(daily.prev_before(at("2024-01-01T09:00:00.001Z")), at("2024-01-01T09:00:00Z"));
 }
 
-TEST(Cron, AsksFromTimesOfAnyPrecision) {
+TEST(Cron, AcceptsTimesOfAnyPrecision) {
   const Cron daily = cron("0 9 * * *");
   const WallTime nine = at("2024-01-01T09:00:00Z");
   const WallInstant exact = nine;
@@ -127,9 +127,9 @@ TEST(Cron, AsksFromTimesOfAnyPrecision) {
   EXPECT_EQ(daily.next(2, exact - 1ns), (std::vector<WallTime>{nine, nine + 24h}));
 }
 
-// The clock goes back from 00:01 on Sunday to 23:01 on Saturday: no time after 23:50 on the first
-// fits, but one after it on the second does.
-TEST(Cron, IsFoundBackwardsInAnHourThatComesAgainTheDayBefore) {
+// The clock goes back from 00:01 on Sunday to 23:01 on Saturday, so 23:43 on Saturday comes twice.
+// The search must find the second 23:43.
+TEST(Cron, PrevBeforeFindsATimeInARepeatThatCrossesMidnight) {
   const auto hourly =
       Cron::parse("43 * * * 4-6", "America/St_Johns", {.repeat = Repeat::both}).value();
   for (const char* text :
@@ -147,7 +147,7 @@ TEST(Cron, TimesAreThoseOfTheZone) {
       << "daylight saving goes on after the zone's table ends in 2037";
 }
 
-TEST(Cron, ATimeInTheGapComesAfterItOrNot) {
+TEST(Cron, ATimeInTheGapRunsAfterItOrIsSkipped) {
   const WallTime from = at("2025-03-29T12:00:00Z");
   const auto times = [&](std::string_view expression, std::optional<Gap> gap) {
     return shown(cron(expression, "Europe/Berlin", {.gap = gap}).next(2, from));
@@ -165,8 +165,8 @@ TEST(Cron, ATimeInTheGapComesAfterItOrNot) {
       << "03:00 itself comes once";
 }
 
-// Found by the fuzzer: a search that begins with the first instant after the gap.
-TEST(Cron, ATimeInTheGapIsFoundFromTheLastSecondOfTheGapToo) {
+// A fuzzer found this case: a search that begins with the first instant after the gap.
+TEST(Cron, ATimeInTheGapIsFoundFromTheLastSecondBeforeIt) {
   const Cron night = cron("29 2 9 3 *", "America/New_York");
   const WallTime after_gap = at("2025-03-09T07:00:00Z");
   EXPECT_EQ(night.next_after(after_gap - 1s), after_gap);
@@ -179,7 +179,7 @@ TEST(Cron, ATimeInTheGapIsFoundFromTheLastSecondOfTheGapToo) {
   EXPECT_EQ(skipping.next_after(after_gap - 1s), at("2026-03-09T06:29:00Z"));
 }
 
-TEST(Cron, ATimeThatComesTwiceHappensAsThePolicySays) {
+TEST(Cron, ARepeatedTimeFollowsThePolicy) {
   const WallTime from = at("2025-11-01T12:00:00Z");
   const auto times = [&](std::optional<Repeat> repeat) {
     return shown(cron("30 1 * * *", "America/New_York", {.repeat = repeat}).next(2, from));
@@ -190,7 +190,7 @@ TEST(Cron, ATimeThatComesTwiceHappensAsThePolicySays) {
   EXPECT_EQ(times(Repeat::both), "2025-11-02T05:30:00.000Z 2025-11-02T06:30:00.000Z");
 }
 
-TEST(Cron, TheSecondOfTwoIsFoundFromBetweenThemThoughTheNextDayIsAYearAway) {
+TEST(Cron, TheSecondOfTwoEqualTimesIsFoundFromBetweenThem) {
   const Cron yearly = cron("30 1 2 11 *", "America/New_York", {.repeat = Repeat::both});
   EXPECT_EQ(yearly.next_after(at("2025-11-02T05:45:00Z")), at("2025-11-02T06:30:00Z"));
 }
@@ -207,7 +207,7 @@ TEST(Cron, EveryHourFollowsRealTimeAcrossBothChanges) {
             at("2025-10-26T02:00:00Z"));
 }
 
-TEST(Cron, TheYearsEndWith9999AndBeginWith1970) {
+TEST(Cron, OccurrencesAreInTheYears1970To9999) {
   const Cron yearly = cron("@yearly");
   EXPECT_EQ(yearly.next_after(WallTime::min()), WallTime{});
   EXPECT_EQ(yearly.prev_before(WallTime{}), std::nullopt);
@@ -231,7 +231,7 @@ TEST(Cron, TheYearsEndWith9999AndBeginWith1970) {
   EXPECT_EQ(every.prev_before(WallTime{1h}), WallTime{});
 }
 
-TEST(Cron, AnyTextIsReadOrRefusedAtAColumnOfIt) {
+TEST(Cron, AnyTextIsParsedOrRefusedWithAColumn) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -265,15 +265,16 @@ TEST(Cron, AnUnknownZoneIsAnErrorOutsideTheExpression) {
   EXPECT_NE(parsed.error().message.find("'Europe/Nowhere'"), std::string::npos);
 }
 
-TEST(Cron, KeepsWhatItWasMadeOf) {
+TEST(Cron, KeepsItsExpressionAndZone) {
   const Cron daily = cron("0 9 * * *", "Asia/Shanghai");
   EXPECT_EQ(daily.expression(), "0 9 * * *");
   EXPECT_EQ(daily.zone(), "Asia/Shanghai");
 }
 
-// What is years away is found in steps that can be counted: each month that may fit once, and few
-// spans of the zone. The slowest here looks at 100 months, where minutes would be 21 million.
-TEST(Cron, YearsAwayCostAFewSteps) {
+// Counts the steps of searches over years. A search looks once at each month that can match, and at
+// few spans of the zone. The slowest search here looks at 100 months; minute by minute it would
+// take 21 million steps.
+TEST(Cron, AFarOccurrenceCostsFewSteps) {
   struct Far {
     const char* expression;
     const char* from;
@@ -298,15 +299,15 @@ TEST(Cron, YearsAwayCostAFewSteps) {
   }
 }
 
-/// New York's gap: in the hour that never exists on the second Sunday of March, since 2007.
+/// A schedule in New York's gap: since 2007, this hour never exists on the second Sunday of March.
 LocalSchedule never_kept() {
   return {std::get<CronFields>(parse_cron("30 2 * 3 SUN#2").value()),
           TimeZone::load("America/New_York").value(), Gap::skip, Repeat::first};
 }
 
-// The rule of New York comes again after 400 years, so no more of them is looked at. What is looked
-// at is two spans a year, and at most three months for both.
-TEST(Cron, ANeverKeptAppointmentEndsInBoundedSteps) {
+// The rule of New York repeats after 400 years, so the search ends there. It looks at two spans per
+// year, and at three months or fewer for both.
+TEST(Cron, ASearchWithoutResultEndsInBoundedSteps) {
   SearchCost cost;
   const std::chrono::sys_days from{std::chrono::year{2008} / 1 / 1};
   EXPECT_FALSE(next_occurrence(never_kept(), from, kEndOfTime, cost));
@@ -316,7 +317,7 @@ TEST(Cron, ANeverKeptAppointmentEndsInBoundedSteps) {
                    .next_after(at("2008-01-01T00:00:00Z")));
 }
 
-TEST(Cron, LookingBackOverAllYearsCostsBoundedSteps) {
+TEST(Cron, ABackwardSearchOverAllYearsCostsBoundedSteps) {
   SearchCost cost;
   const auto last = last_occurrence(never_kept(), kEndOfTime, cost);
   ASSERT_TRUE(last);
@@ -325,15 +326,15 @@ TEST(Cron, LookingBackOverAllYearsCostsBoundedSteps) {
   EXPECT_LE(cost.months, 3U * 3U * 450U);
 }
 
-// February 29 on a Monday, across 2100, which is no leap year.
-TEST(Cron, TheRarestDayIsFoundFortyYearsAwayOnBothSides) {
+// February 29 on a Monday, across 2100, which is not a leap year.
+TEST(Cron, TheRarestDayIsFoundFortyYearsAwayInBothDirections) {
   const Cron rarest = cron("0 0 */28 2 MON#5", "UTC");
   EXPECT_EQ(rarest.next_after(at("2072-02-29T00:00:00Z")), at("2112-02-29T00:00:00Z"));
   EXPECT_EQ(rarest.prev_before(at("2112-02-29T00:00:00Z")), at("2072-02-29T00:00:00Z"));
 }
 
-// The slowest of those that do happen: February 29 on a Monday, once in 28 or 40 years.
-TEST(Cron, LookingBackOverYearsCostsAFewSteps) {
+// The rarest day that does occur: February 29 on a Monday, once in 28 or 40 years.
+TEST(Cron, ABackwardSearchOverYearsCostsFewSteps) {
   for (const char* zone : {"UTC", "Europe/Berlin", "Australia/Lord_Howe"}) {
     const LocalSchedule schedule{std::get<CronFields>(parse_cron("0 0 */28 2 MON#5").value()),
                                  TimeZone::load(zone).value(), Gap::skip, Repeat::first};

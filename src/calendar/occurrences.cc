@@ -7,11 +7,12 @@ using std::chrono::local_seconds;
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 
-/// After 400 years the Gregorian calendar comes again, weekdays too.
+/// The length of 400 years. After it, the Gregorian calendar repeats, including the weekdays.
 constexpr std::chrono::days kCalendarPeriod{146'097};
 constexpr sys_seconds kEnd{std::chrono::floor<seconds>(kWallTimeEnd)};
 
-/// Where to begin in `span`, at or after `from`, when the second of two equal times is not wanted.
+/// The local time at which the search in `span` begins, at or after `from`. With Repeat::first, it
+/// skips the local times that the previous span had already.
 local_seconds first_wanted(const LocalSchedule& schedule, const OffsetSpan& span,
                            sys_seconds from) {
   const local_seconds begin = span.to_local(from);
@@ -20,7 +21,8 @@ local_seconds first_wanted(const LocalSchedule& schedule, const OffsetSpan& span
   return std::max(begin, before.to_local(span.begin));
 }
 
-/// Where to end in `span` when the first of two equal times is not wanted.
+/// The local time at which the search in `span` ends. With Repeat::second, it ends before the local
+/// times that the next span repeats.
 local_seconds end_wanted(const LocalSchedule& schedule, const OffsetSpan& span,
                          const OffsetSpan& after) {
   const local_seconds end = span.to_local(span.end);
@@ -28,7 +30,8 @@ local_seconds end_wanted(const LocalSchedule& schedule, const OffsetSpan& span,
   return std::min(end, after.to_local(span.end));
 }
 
-/// Whether `from` is the first instant after a gap, and some local time in the gap fits.
+/// True if `from` is the first instant after a gap, a local time in the gap matches, and the policy
+/// moves it to `from`.
 bool is_run_after_gap(const LocalSchedule& schedule, sys_seconds from, SearchCost& cost) {
   if (schedule.gap != Gap::run_after) return false;
   const OffsetSpan span = schedule.zone.span_at(from);
@@ -45,7 +48,8 @@ std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_se
                                            sys_seconds end, SearchCost& cost) {
   end = std::min({end, kEnd, std::max(from, schedule.zone.repeats_from()) + kCalendarPeriod});
   const local_seconds until{(end + kMostOffsetDifference).time_since_epoch()};
-  // A search that begins there does not come from the span before, where the loop sees it.
+  // If the search begins with the first instant after a gap, the loop below does not see the span
+  // before the gap. So check the gap here.
   if (from < end && is_run_after_gap(schedule, from, cost)) return from;
   while (from < end) {
     ++cost.spans;
@@ -56,7 +60,7 @@ std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_se
     const bool may_go_back = span.end - span.to_utc(begin) < kMostOffsetDifference;
     if (!match && !may_go_back) return std::nullopt;
 
-    // Without a match, what follows the span may have local times before `begin` once more.
+    // Even without a match, the next spans may have local times before `begin` again.
     std::optional<sys_seconds> found;
     if (match && *match < end_wanted(schedule, span, after)) {
       found = span.to_utc(*match);
@@ -66,8 +70,8 @@ std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_se
     }
     if (found) return *found < end ? found : std::nullopt;
 
-    // No local time from `begin` to the match fits. When the span is long, all that follows it has
-    // local times after `begin`, so up to shortly before the match there is nothing to look at.
+    // No local time from `begin` to the match fits. If the span is long, all later spans have only
+    // local times after `begin`. So the search can jump to shortly before the match.
     from = span.end;
     if (!may_go_back) {
       from = std::max(from, sys_seconds{match->time_since_epoch()} - kMostOffsetDifference);
@@ -85,7 +89,7 @@ std::optional<sys_seconds> last_occurrence(const LocalSchedule& schedule, sys_se
   const sys_seconds repeats_from = std::max(schedule.zone.repeats_from(), sys_seconds{});
   if (end - kCalendarPeriod > repeats_from) {
     if (const auto found = last_in(end - kCalendarPeriod, end, first_in)) return found;
-    end = repeats_from;  // a whole period is empty, so all of them are
+    end = repeats_from;  // one empty period means that all later periods are empty
   }
   return last_in(sys_seconds{}, end, first_in);
 }

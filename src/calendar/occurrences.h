@@ -1,9 +1,14 @@
-// From local times that fit to instants: the search across the spans of a time zone.
+// Finds the instants of matching local times. The search goes through the spans of a time zone.
 //
-// An instant is an occurrence when the local time it has fits, unless that time comes twice and the
-// policy wants the other one; or when it is the first after a gap, the policy wants that, and some
-// local time in the gap fits. Everything that looks for occurrences goes through `next_occurrence`,
-// backwards too: the last one before a time is found by asking for the first one of stretches that
+// An instant is an occurrence in one of two cases:
+// - Its local time matches. If this local time comes twice, the policy `repeat` must select this
+//   instant.
+// - It is the first instant after a gap, a local time in the gap matches, and the policy `gap` is
+//   run_after.
+//
+// Every search uses `next_occurrence`. To find the last occurrence before a time, the code searches
+// forward in stretches of time and halves them. A separate backward search could give different
+// results.
 // are halved, so there is no second search that could disagree.
 #pragma once
 
@@ -21,6 +26,7 @@
 
 namespace detent {
 
+/// A cron expression with its time zone and its policies.
 struct LocalSchedule {
   CronFields fields;
   TimeZone zone;
@@ -28,15 +34,16 @@ struct LocalSchedule {
   Repeat repeat = Repeat::first;
 };
 
-/// The first occurrence in [from, end), and before the year 10000 whatever `end` is. Walks over
-/// spans only while an occurrence is near, and jumps over empty time. Gives up after 400 years
-/// without an occurrence under one rule of the zone. Requires: `from` is in 1970 or later.
+/// The first occurrence in [from, end). It is always before the year 10000. Jumps over time without
+/// matches, and visits single spans only near a match. Gives up after 400 years without an
+/// occurrence under one rule of the zone. Requires: `from` is in 1970 or later.
 std::optional<std::chrono::sys_seconds> next_occurrence(const LocalSchedule& schedule,
                                                         std::chrono::sys_seconds from,
                                                         std::chrono::sys_seconds end,
                                                         SearchCost& cost);
 
-/// The last occurrence before `end`, in 1970-9999. As three searches forward over the time between.
+/// The last occurrence before `end`, in the years 1970 to 9999. Costs about three forward searches
+/// over the time between the result and `end`.
 std::optional<std::chrono::sys_seconds> last_occurrence(const LocalSchedule& schedule,
                                                         std::chrono::sys_seconds end,
                                                         SearchCost& cost);
@@ -51,9 +58,9 @@ concept FirstIn = requires(const F& first_in, std::chrono::sys_seconds time) {
   { first_in(time, time) } -> std::same_as<std::optional<std::chrono::sys_seconds>>;
 };
 
-/// The last occurrence in [begin, end), where `first_in(a, b)` gives the first in [a, b). Searches
-/// consecutive stretches backwards, each twice as long as the previous, and then halves the stretch
-/// that has an occurrence. So little time is searched twice.
+/// The last occurrence in [begin, end). `first_in(a, b)` must return the first occurrence in [a,
+/// b). Searches stretches backwards from `end`, each twice as long as the previous one. Then halves
+/// the first stretch that has an occurrence. So little time is searched twice.
 template <FirstIn F>
 std::optional<std::chrono::sys_seconds> last_in(std::chrono::sys_seconds begin,
                                                 std::chrono::sys_seconds end, const F& first_in) {
@@ -79,7 +86,7 @@ std::optional<std::chrono::sys_seconds> last_in(std::chrono::sys_seconds begin,
   return std::nullopt;
 }
 
-/// The first `count` occurrences after `from`.
+/// Returns the first `count` occurrences after `from`, or fewer if the rule ends.
 template <NextAfter F>
 std::vector<WallTime> first_after(std::size_t count, WallTime from, const F& next_after) {
   std::vector<WallTime> times;

@@ -16,7 +16,7 @@ using std::chrono::sys_seconds;
 constexpr std::size_t kHeaderSize = 44;
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 
-/// Big-endian integers from the front of a span that is known to be long enough.
+/// Reads a signed big-endian integer of `size` bytes. Requires: `bytes` is long enough.
 std::int64_t read_integer(std::span<const std::byte> bytes, std::size_t offset, std::size_t size) {
   std::uint64_t value = (std::to_integer<unsigned>(bytes[offset]) & 0x80U) != 0 ? ~0ULL : 0;
   for (const std::byte byte : bytes.subspan(offset, size)) {
@@ -25,7 +25,7 @@ std::int64_t read_integer(std::span<const std::byte> bytes, std::size_t offset, 
   return static_cast<std::int64_t>(value);
 }
 
-/// How many entries each part of a block has, from the header before it.
+/// The number of entries in each part of a block. The header before the block has these numbers.
 struct Counts {
   std::size_t utc_marks, standard_marks, leap_seconds, changes, types, characters;
 
@@ -52,7 +52,7 @@ std::optional<Counts> read_header(std::span<const std::byte> bytes) {
   return counts;
 }
 
-/// What follows the second block: a line feed, the rule, a line feed.
+/// Reads the footer after the second block: a line feed, the rule, a line feed.
 std::optional<ZoneRule> read_footer(std::span<const std::byte> bytes) {
   std::string text;
   for (const std::byte byte : bytes) text.push_back(std::to_integer<char>(byte));
@@ -64,7 +64,7 @@ Error not_usable(std::string_view why) {
   return Error{ErrorCode::invalid_argument, "not a usable time zone file: " + std::string(why)};
 }
 
-/// A name cannot lead out of the directory.
+/// True for a valid zone name. A dot is not allowed, so a name cannot lead out of the directory.
 bool is_zone_name(std::string_view name) {
   const auto is_allowed = [](char c) {
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' ||
@@ -78,17 +78,19 @@ bool is_zone_name(std::string_view name) {
 
 Result<TimeZone> TimeZone::load(std::string_view name, std::string_view directory) {
   if (name == "UTC") return utc();
-  if (!is_zone_name(name)) {  // and is not quoted, for it may hold a line break
+  if (!is_zone_name(name)) {  // not quoted in the error, because it may have a line break
     return Error{ErrorCode::invalid_argument,
-                 "the name of a time zone is letters, digits and _ + - /, as Europe/Berlin"};
+                 "a time zone name must have only letters, digits and _ + - /, such as "
+                 "Europe/Berlin"};
   }
   const Error unknown{ErrorCode::invalid_argument,
                       "no time zone '" + std::string(name) + "' in " + std::string(directory) +
-                          "; names are those of the tz database, as Europe/Berlin"};
+                          "; use a name of the tz database, such as Europe/Berlin"};
   std::ifstream file(std::string(directory) + "/" + std::string(name), std::ios::binary);
   std::string content;
   content.resize(kLargestFile);
-  // Reading a directory fails as well: it is part of many a zone's name and none itself.
+  // If the name is a directory, reading fails as well. A directory is part of many zone names, but
+  // it is not a zone.
   file.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (file.gcount() <= 0) return unknown;
   content.resize(static_cast<std::size_t>(file.gcount()));
@@ -101,13 +103,13 @@ Result<TimeZone> TimeZone::parse(std::span<const std::byte> bytes) {
   const auto narrow = read_header(bytes);
   if (!narrow) return not_usable("no header of version 2 or later");
   const std::size_t second = kHeaderSize + narrow->block_size(4);
-  if (bytes.size() < second) return not_usable("cut off");
+  if (bytes.size() < second) return not_usable("truncated");
   bytes = bytes.subspan(second);
   const auto counts = read_header(bytes);
   if (!counts) return not_usable("no second header");
   if (counts->leap_seconds != 0) return not_usable("it counts leap seconds");
   bytes = bytes.subspan(kHeaderSize);
-  if (bytes.size() < counts->block_size(8)) return not_usable("cut off");
+  if (bytes.size() < counts->block_size(8)) return not_usable("truncated");
   const auto rule = read_footer(bytes.subspan(counts->block_size(8)));
   if (!rule) return not_usable("no rule at its end");
 
@@ -128,7 +130,8 @@ Result<TimeZone> TimeZone::parse(std::span<const std::byte> bytes) {
   return zone;
 }
 
-/// Leaves out changes of the name only, and those before all dates.
+/// Adds a change of the table. Leaves out a change that only renames the zone, and applies a change
+/// before kBeginOfTime to `first_offset_`.
 void TimeZone::add_change(OffsetChange change) {
   const seconds offset = changes_.empty() ? first_offset_ : changes_.back().offset;
   if (change.at <= kBeginOfTime) {
@@ -147,7 +150,7 @@ OffsetSpan TimeZone::span_at(sys_seconds time) const {
   return {std::prev(next)->at, next->at, std::prev(next)->offset};
 }
 
-/// After the table's last change; the rule's own changes before that one don't count.
+/// The span at a time after the table's last change. Ignores changes of the rule before that time.
 OffsetSpan TimeZone::rule_span_at(sys_seconds time) const {
   const sys_seconds table_end = changes_.empty() ? kBeginOfTime : changes_.back().at;
   const seconds table_offset = changes_.empty() ? first_offset_ : changes_.back().offset;
@@ -168,7 +171,8 @@ OffsetSpan TimeZone::rule_span_at(sys_seconds time) const {
   return span;
 }
 
-/// In the second year after the table a span and the one before it are of the rule.
+/// Two years after the table's last change, both the span and the span before it come from the
+/// rule.
 sys_seconds TimeZone::repeats_from() const {
   return changes_.empty() ? kBeginOfTime : changes_.back().at + std::chrono::days{2 * 366};
 }

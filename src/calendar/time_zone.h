@@ -1,9 +1,12 @@
-// A time zone: which offset from UTC holds when, from a compiled file of the tz database.
+// A time zone: its offsets from UTC over time, from a compiled file of the tz database.
 //
-// Time is cut into spans, each with one offset; where two meet, local time jumps. The spans up to
-// 2037 or so are in the file's table, those after follow from its rule (zone_rule.h), for ever.
-// The file's format is RFC 8536. The date library of Howard Hinnant, as Debian 12 has it, reads the
-// table without the rule and is wrong from 2038 on; until then it is the referee in the tests.
+// Time is divided into spans of constant offset. Local time jumps where two spans meet. The file
+// has a table of the spans up to about 2037. All later spans follow from the rule at the end of the
+// file (zone_rule.h). RFC 8536 defines the format of the file.
+//
+// The tests compare this class with Howard Hinnant's date library. The version of that library in
+// Debian 12 reads the table but not the rule, so it is wrong from 2038 on. The tests compare only
+// earlier times.
 #pragma once
 
 #include <chrono>
@@ -19,7 +22,8 @@
 
 namespace detent {
 
-/// Local time in [begin, end) is UTC + offset. Neighbours' offsets differ.
+/// A span of time with a constant offset. Local time in [begin, end) is UTC + offset. The next span
+/// has a different offset.
 struct OffsetSpan {
   std::chrono::sys_seconds begin;
   std::chrono::sys_seconds end;
@@ -33,32 +37,34 @@ struct OffsetSpan {
   }
 };
 
-/// The first span begins, and the last ends, further away than any date that is asked for.
+/// The start of the first span and the end of the last span. Every date that a caller can ask for
+/// is between them.
 inline constexpr std::chrono::sys_seconds kBeginOfTime{std::chrono::seconds{-(1LL << 55)}};
 inline constexpr std::chrono::sys_seconds kEndOfTime{std::chrono::seconds{1LL << 55}};
-/// More than any two offsets differ.
+/// Larger than the difference of any two offsets.
 inline constexpr std::chrono::hours kMostOffsetDifference{50};
 
-/// Immutable.
+/// Immutable, and so thread-safe.
 class TimeZone {
  public:
   static TimeZone utc() { return TimeZone(); }
 
-  /// Reads the zone `name` from `directory`; "UTC" needs no file.
-  /// Errors: `invalid_argument`: no such zone, or its file is not one we can use.
+  /// Reads the zone `name` from `directory`. "UTC" needs no file. Errors: `invalid_argument` if
+  /// there is no such zone, or if its file is unusable.
   static Result<TimeZone> load(std::string_view name,
                                std::string_view directory = "/usr/share/zoneinfo");
 
-  /// Reads the content of a compiled file, version 2 or later, without leap seconds.
+  /// Reads the content of a compiled file of version 2 or later, without leap seconds.
   static Result<TimeZone> parse(std::span<const std::byte> bytes);
 
-  /// O(log table).
+  /// The span that contains `time`. O(log n) for n changes in the table.
   OffsetSpan span_at(std::chrono::sys_seconds time) const;
 
-  /// From when on offsets come again every 400 years, as the calendar does: after the table.
+  /// From this time on, which is after the table, the offsets repeat every 400 years, as the
+  /// calendar does.
   std::chrono::sys_seconds repeats_from() const;
 
-  /// The instants when clocks show `local`, as selected by the policies: none to two, in order.
+  /// The instants at which clocks show `local`, as selected by the policies: up to two, in order.
   std::vector<std::chrono::sys_seconds> instants_of(std::chrono::local_seconds local, Gap gap,
                                                     Repeat repeat) const;
 
@@ -67,9 +73,9 @@ class TimeZone {
   void add_change(OffsetChange change);
   OffsetSpan rule_span_at(std::chrono::sys_seconds time) const;
 
-  std::chrono::seconds first_offset_{};     // before the first change
-  std::vector<OffsetChange> changes_ = {};  // the table, in order; each changes the offset
-  ZoneRule rule_;                           // after the last change
+  std::chrono::seconds first_offset_{};     // before the first change of the table
+  std::vector<OffsetChange> changes_ = {};  // the table, in order; each one changes the offset
+  ZoneRule rule_;                           // holds after the last change of the table
 };
 
 }  // namespace detent

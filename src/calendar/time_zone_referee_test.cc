@@ -1,5 +1,6 @@
-// TimeZone against Howard Hinnant's date library, which reads the same files by other code. Its
-// Debian 12 version leaves out the rule at a file's end, so it is asked about 1970 to 2036 only.
+// Compares TimeZone with Howard Hinnant's date library, which reads the same files with other code.
+// Its version in Debian 12 ignores the rule at the end of a file, so the test covers only 1970 to
+// 2036.
 #include <date/tz.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ TEST(TimeZoneReferee, EveryZoneHasTheSameOffsetsAndChanges) {
   std::size_t zones = 0;
   for (const date::time_zone& theirs : date::get_tzdb().zones) {
     const auto ours = TimeZone::load(theirs.name());
-    if (!ours) continue;  // files that are no zones to us, as those that count leap seconds
+    if (!ours) continue;  // unusable for TimeZone, such as files that count leap seconds
     ++zones;
     for (sys_seconds time{}; time < end;) {
       const OffsetSpan span = ours->span_at(time);
@@ -25,7 +26,7 @@ TEST(TimeZoneReferee, EveryZoneHasTheSameOffsetsAndChanges) {
         ASSERT_EQ(span.offset, theirs.get_info(probe).offset)
             << theirs.name() << " at " << probe.time_since_epoch().count();
       }
-      // Between the probes theirs may change names, never the offset.
+      // Between the probes, the date library may change the name, but not the offset.
       for (auto info = theirs.get_info(time); info.end < std::min(span.end, end);) {
         info = theirs.get_info(info.end);
         ASSERT_EQ(info.offset, span.offset) << theirs.name();

@@ -33,7 +33,7 @@ TEST(TimeZone, UtcNeedsNoFile) {
   EXPECT_EQ(utc->span_at(sys_seconds{}).end, kEndOfTime);
 }
 
-TEST(TimeZone, SaysWhichNamesThereAre) {
+TEST(TimeZone, RefusesUnknownNames) {
   for (const char* name : {"", "Nowhere/Town", "../zoneinfo/UTC", "/etc/passwd", "Europe",
                            "Europe/", "tzdata.zi", "zone.tab", "Europe/Ber lin"}) {
     const auto loaded = TimeZone::load(name);
@@ -62,7 +62,7 @@ TEST(TimeZone, SpansMeetAndDifferFrom1900To9999) {
   }
 }
 
-TEST(TimeZone, TheRuleGoesOnAfterTheTable) {
+TEST(TimeZone, TheRuleHoldsAfterTheTable) {
   const TimeZone berlin = zone("Europe/Berlin");
   EXPECT_EQ(berlin.span_at(sys_days{year{2050} / 7 / 1}).offset, 2h);
   EXPECT_EQ(berlin.span_at(sys_days{year{2050} / 12 / 1}).offset, 1h);
@@ -70,7 +70,7 @@ TEST(TimeZone, TheRuleGoesOnAfterTheTable) {
   EXPECT_EQ(zone("Asia/Shanghai").span_at(sys_days{year{2050} / 7 / 1}).offset, 8h);
 }
 
-TEST(TimeZone, AnHourThatDoesNotExistHasNoneOrTheInstantAfterIt) {
+TEST(TimeZone, ALocalTimeInAGapHasNoInstantOrTheOneAfterTheGap) {
   const TimeZone berlin = zone("Europe/Berlin");
   const auto local = local_days{year{2025} / 3 / 30} + 2h + 30min;
   EXPECT_TRUE(berlin.instants_of(local, Gap::skip, Repeat::both).empty());
@@ -78,7 +78,7 @@ TEST(TimeZone, AnHourThatDoesNotExistHasNoneOrTheInstantAfterIt) {
   EXPECT_EQ(berlin.instants_of(local, Gap::run_after, Repeat::both), after);
 }
 
-TEST(TimeZone, AGapBeginsWithItsFirstSecondAndEndsBeforeThatOfTheNextHour) {
+TEST(TimeZone, AGapContainsItsFirstSecondAndNotItsEnd) {
   const TimeZone berlin = zone("Europe/Berlin");
   const auto count = [&](std::chrono::seconds time) {
     const auto local = local_days{year{2025} / 3 / 30} + time;
@@ -90,7 +90,7 @@ TEST(TimeZone, AGapBeginsWithItsFirstSecondAndEndsBeforeThatOfTheNextHour) {
   EXPECT_EQ(count(3h), 1u);
 }
 
-TEST(TimeZone, AnHourThatComesTwiceHasTheInstantsThePolicyWants) {
+TEST(TimeZone, ARepeatedLocalTimeHasTheInstantsOfThePolicy) {
   const TimeZone lord_howe = zone("Australia/Lord_Howe");  // half an hour comes twice
   const auto local = local_days{year{2025} / 4 / 6} + 1h + 45min;
   const sys_seconds first = sys_days{year{2025} / 4 / 5} + 14h + 45min;
@@ -102,13 +102,14 @@ TEST(TimeZone, AnHourThatComesTwiceHasTheInstantsThePolicyWants) {
   EXPECT_EQ(instants(Repeat::both), (std::vector{first, first + 30min}));
 }
 
-TEST(TimeZone, ADayThatAZoneLeftOutIsAGap) {
+TEST(TimeZone, ASkippedDayIsAGap) {
   const auto local = local_days{year{2011} / 12 / 30} + 12h;
   const std::vector<sys_seconds> after = {sys_days{year{2011} / 12 / 30} + 10h};
   EXPECT_EQ(zone("Pacific/Apia").instants_of(local, Gap::run_after, Repeat::first), after);
 }
 
-/// A file with two offsets, one and two hours, a change to the second `at`, and the rule of Berlin.
+/// A file with the offsets one hour and two hours, a change to two hours `at`, and the rule of
+/// Berlin.
 std::string small_file(sys_seconds at) {
   const auto header = [](char changes, char types, char characters) {
     return "TZif2" + std::string(27, '\0') + std::string{0, 0, 0, changes} +
@@ -128,7 +129,7 @@ TEST(TimeZone, TheRuleBeginsWhereTheTableEnds) {
   ASSERT_TRUE(tested) << tested.error().message;
   EXPECT_EQ(tested->span_at(table_end - seconds{1}).offset, 1h);
   EXPECT_EQ(tested->span_at(table_end - seconds{1}).end, table_end);
-  // The change of March is to the offset that holds already, so it is none.
+  // The rule's change in March sets the offset that already holds, so it does not begin a span.
   const OffsetSpan span = tested->span_at(table_end);
   EXPECT_EQ(span.begin, table_end);
   EXPECT_EQ(span.offset, 2h);
@@ -136,7 +137,7 @@ TEST(TimeZone, TheRuleBeginsWhereTheTableEnds) {
   EXPECT_EQ(tested->span_at(span.end).offset, 1h);
 }
 
-TEST(TimeZone, RefusesAFileThatIsCutOffAnywhere) {
+TEST(TimeZone, RefusesAFileTruncatedAnywhere) {
   const std::string content = file_of("Europe/Berlin");
   ASSERT_TRUE(parse(content));
   for (std::size_t size = 0; size < content.size(); ++size) {
@@ -144,7 +145,7 @@ TEST(TimeZone, RefusesAFileThatIsCutOffAnywhere) {
   }
 }
 
-TEST(TimeZone, RefusesWhatIsDamaged) {
+TEST(TimeZone, RefusesDamagedFiles) {
   const std::string content = file_of("Asia/Shanghai");
   const auto with = [&](std::size_t at, char value) {
     std::string damaged = content;

@@ -9,7 +9,7 @@ using std::chrono::local_days;
 using std::chrono::local_seconds;
 using std::chrono::seconds;
 
-/// Takes pieces off the front of a text. A piece that is not there leaves `failed` set.
+/// Takes pieces from the front of a text. If a piece is missing, failed() becomes true.
 class Reader {
  public:
   explicit Reader(std::string_view text) noexcept : text_(text) {}
@@ -38,7 +38,7 @@ class Reader {
     return value;
   }
 
-  /// "CET" or "<+0330>"; what it says is of no use here.
+  /// Skips "CET" or "<+0330>". The abbreviation is not needed here.
   void skip_abbreviation() noexcept {
     const bool is_quoted = take('<');
     std::size_t length = 0;
@@ -50,7 +50,7 @@ class Reader {
     if (length < 3) failed_ = true;
   }
 
-  /// "-3:30" or "167:59:59".
+  /// Reads "-3:30" or "167:59:59".
   seconds time(int most_hours) noexcept {
     const bool is_negative = take('-');
     if (!is_negative) take('+');
@@ -126,7 +126,7 @@ std::optional<ZoneRule> parse_zone_rule(std::string_view text) {
   Reader reader(text);
   ZoneRule rule;
   reader.skip_abbreviation();
-  rule.standard = -reader.time(24);  // POSIX counts westward
+  rule.standard = -reader.time(24);  // POSIX counts hours west of UTC as positive
   if (!reader.at_end() && !reader.failed()) {
     ZoneRule::Saving saving;
     reader.skip_abbreviation();

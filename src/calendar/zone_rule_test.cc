@@ -10,7 +10,7 @@ using std::chrono::local_days;
 using std::chrono::sys_days;
 using std::chrono::year;
 
-TEST(ZoneRule, AnOffsetAloneHoldsForEver) {
+TEST(ZoneRule, ARuleCanBeOneOffset) {
   const auto rule = parse_zone_rule("CST-8");
   ASSERT_TRUE(rule);
   EXPECT_EQ(rule->standard, 8h);
@@ -27,7 +27,7 @@ TEST(ZoneRule, ChangesComeOnTheNamedWeekdaysInUtc) {
   EXPECT_EQ(changes[1].offset, 1h);
 }
 
-TEST(ZoneRule, TheSouthsSummerSpansTheNewYear) {
+TEST(ZoneRule, SouthernDaylightSavingSpansTheNewYear) {
   const auto rule = parse_zone_rule("<+1030>-10:30<+11>-11,M10.1.0,M4.1.0");
   const auto changes = rule->changes_in(year{2040});
   EXPECT_EQ(changes[0].at, sys_days{year{2040} / 4 / 1} + 2h - 11h);
@@ -50,7 +50,7 @@ TEST(ZoneRule, DatesHaveThreeForms) {
   EXPECT_EQ(rule->saving->end.day, 300);
 }
 
-TEST(ZoneRule, WhatIsNoRuleIsRefused) {
+TEST(ZoneRule, OtherTextsAreRefused) {
   for (const char* text :
        {"", "CET", "C-1", "CET-25", "CET-1CEST", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M10.5.0",
         "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0", "CET-1CEST,M3.5.0,J366",

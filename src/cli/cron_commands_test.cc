@@ -115,8 +115,8 @@ TEST(CronCommands, AWrongZoneIsWrongUsage) {
   const Ended ended = run_cron_line({"cron", "next", "0 9 * * *", "--zone", "Mars/Olympus"});
   EXPECT_EQ(ended.exit_code, ExitCode::usage);
   EXPECT_EQ(ended.err,
-            "detent: no time zone 'Mars/Olympus' in /usr/share/zoneinfo; names are those of the tz "
-            "database, as Europe/Berlin (--zone)\n");
+            "detent: no time zone 'Mars/Olympus' in /usr/share/zoneinfo; use a name of the tz "
+            "database, such as Europe/Berlin (--zone)\n");
 }
 
 TEST(CronCommands, MissingOrExtraArgumentsAreWrongUsage) {
