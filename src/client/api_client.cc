@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A queue's name or a key as one segment of a path (RFC 3986): it may hold a slash.
+/// Encodes a queue name or a key as one segment of a path (RFC 3986). The name may contain slashes.
 std::string percent_encode(std::string_view text) {
   constexpr std::string_view kUnreserved =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -82,7 +82,7 @@ std::string task_path(const TaskName& task) {
   return queue_path(queue, "/keys/") + percent_encode(key);
 }
 
-/// A payload that calls itself JSON but is none would make the whole body something else.
+/// Refuses a JSON payload that is not valid JSON, because it would change the rest of the body.
 Result<void> check_payload(const Payload& payload) {
   if (payload.kind != Payload::Kind::json) return ok();
   auto value = json::read_json(payload.data);
@@ -92,14 +92,17 @@ Result<void> check_payload(const Payload& payload) {
   return error;
 }
 
+constexpr const char* kOtherCounts = "the lines of the page do not match its counts";
+
 Error bad_page(const std::string& why) {
   return {ErrorCode::internal, "read the server's dump: " + why, ""};
 }
 
-/// Takes the last line off and counts the others, each of which must be a whole one.
+/// Splits a page into its last line and the other lines, and counts the other lines. Each line must
+/// be complete.
 Result<ApiClient::DumpPage> read_dump_page(std::string_view body,
                                            const ApiClient::DumpCursor& from) {
-  if (!body.ends_with('\n')) return bad_page("the page was cut off");
+  if (!body.ends_with('\n')) return bad_page("the page is truncated");
   const std::size_t last = body.substr(0, body.size() - 1).rfind('\n') + 1;
   ApiClient::DumpPage page{.lines = body.substr(0, last)};
   for (std::string_view rest = page.lines; !rest.empty();) {
@@ -113,16 +116,16 @@ Result<ApiClient::DumpPage> read_dump_page(std::string_view body,
   if (!end) return bad_page(end.error().message);
   if (auto* next = std::get_if<json::DumpNext>(&*end)) {
     const json::LineCounts counts = std::exchange(next->counts, {});
-    if (counts != page.counts) return bad_page("the page is not whole");
+    if (counts != page.counts) return bad_page(kOtherCounts);
     if (next->after <= from.after && next->schedule <= from.schedule) {
-      return bad_page("the next page begins where this one does");
+      return bad_page("the next page does not begin after this page");
     }
     page.next = std::move(*next);
     return page;
   }
   const auto* whole = std::get_if<json::DumpEnd>(&*end);
   if (whole == nullptr || whole->counts != page.counts) {
-    return bad_page("the page is not whole");
+    return bad_page(kOtherCounts);
   }
   page.external = whole->external;
   return page;
@@ -398,7 +401,7 @@ Result<std::vector<Result<LeaseOutcome>>> ApiClient::call_leases(const char* ver
   return json::parse_lease_results(answer);
 }
 
-/// The body of a 2xx answer; any other is the error it describes.
+/// Returns the body of a 2xx answer. Any other answer becomes the error that it describes.
 Result<std::string_view> ApiClient::call(net::HttpClient& http, const net::HttpRequest& request) {
   last_answer_.clear();
   ASSIGN_OR_RETURN(net::HttpResponse response, http.send(request));

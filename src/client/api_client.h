@@ -35,7 +35,7 @@ namespace detent {
 
 struct ApiClientOptions {
   std::string token = {};    // sent with each call, if it is not empty
-  std::string ca_file = {};  // as HttpClientOptions::ca_file
+  std::string ca_file = {};  // see HttpClientOptions::ca_file
 };
 
 /// Thread-compatible: one thread at a time.
@@ -49,9 +49,8 @@ class ApiClient {
   using QueuePatch = json::QueuePatch;
   using Stats = json::ServerStats;
 
-  /// `url` is "http://HOST[:PORT]". Does not connect yet. A call gives up after `timeout`; lease()
-  /// after that and the wait it asks the server for.
-  /// `url` may also begin with https://.
+  /// Does not connect yet. `url` is "http://HOST[:PORT]" or "https://HOST[:PORT]". A call fails if
+  /// the server does not answer within `timeout`; lease() adds its own wait.
   /// Errors: `invalid_argument` for a URL of another form.
   static Result<ApiClient> create(std::string_view url,
                                   std::chrono::milliseconds timeout = std::chrono::seconds{30},
@@ -63,36 +62,39 @@ class ApiClient {
             std::unique_ptr<net::HttpClient> patient) noexcept
       : prompt_(std::move(prompt)), patient_(std::move(patient)) {}
 
-  /// Once it has returned, the task is on the server's disk; `was_there` when that was so before,
-  /// because its key stood for it. A payload of kind json is sent as it
-  /// stands. Errors: those of validate(), found here; those of the server.
+  /// When it returns, the task is on the server's disk. `was_there` is true if the task existed
+  /// before, because its key was already in use for the same request. A payload of kind json is
+  /// sent unchanged. Errors: those of validate(), which runs before the request is sent; those of
+  /// the server.
   Result<AcceptedTask> schedule(const ScheduleRequest& request);
-  /// A result each, in order; at most kMaxBatchTasks. Fails as a whole when the call does, and for
-  /// a json payload that is no JSON, which would break up the batch.
+  /// Returns one result for each task, in order. Takes at most kMaxBatchTasks. The whole call fails
+  /// if the request fails, or if a json payload is not valid JSON, because such a payload would
+  /// break the batch.
   Result<std::vector<Result<AcceptedTask>>> schedule_batch(
       std::span<const ScheduleRequest> requests);
 
   /// Errors: not_found.
   Result<TaskSnapshot> get(const TaskName& task);
-  /// Tasks that the filter wants, in the order of `GET /v1/tasks`, at most `limit` (1 … 1 000),
-  /// from `cursor` on, "" at first. There may be fewer than there could be; the answer's cursor is
-  /// "" when the list is over.
+  /// Returns a page of at most `limit` (1 … 1,000) tasks that match the filter, in the order of
+  /// `GET /v1/tasks`. `cursor` is "" for the first page. A page may be short before the end of the
+  /// list; the cursor of the answer is "" only at the end.
   Result<TaskList> list(const TaskFilter& filter, std::size_t limit, std::string_view cursor);
-  /// Errors: not_found; conflict when the task is leased.
+  /// Errors: not_found; conflict if the task is leased.
   Result<void> cancel(const TaskName& task);
   /// Changes the fields that the edit contains; a dead task with another due time is scheduled
   /// again. Errors: as validate(), which runs in this call; not_found; conflict if the task is
   /// leased.
   Result<AcceptedTask> edit(const TaskName& task, const TaskEdit& edit);
-  /// Its due time alone.
+  /// Changes only the due time.
   Result<AcceptedTask> move(const TaskName& task, const Due& due) {
     return edit(task, {.due = due});
   }
-  /// The two for many, at most kMaxBatchTasks, by ids or keys of one queue; a result each, in
-  /// order. Requires: no id is left out.
+  /// cancel() and move() for at most kMaxBatchTasks tasks, named by ids or by keys of one queue.
+  /// Return one result for each task, in order. Requires: every id has a value.
   Result<std::vector<Result<TaskId>>> cancel_batch(const json::TaskNames& tasks);
   Result<std::vector<Result<AcceptedTask>>> move_batch(const json::MoveCall& moves);
-  /// Makes a task due now; a dead one lives again. Errors: not_found; conflict when it is leased.
+  /// Makes a task due now. A dead task becomes live again. Errors: not_found; conflict if the task
+  /// is leased.
   Result<AcceptedTask> run_now(TaskId id);
 
   /// Leases ready tasks, most urgent first. If no task is ready, waits up to `wait` (≤
@@ -103,57 +105,59 @@ class ApiClient {
   Result<std::vector<Result<LeaseOutcome>>> complete(std::span<const std::string> leases);
   Result<std::vector<Result<LeaseOutcome>>> fail(std::span<const std::string> leases,
                                                  const Failure& failure);
-  /// The leases run out `by` from now, or when they did if that is later.
+  /// Extends leases: each expires `by` from now, or at its old end if that is later.
   Result<std::vector<Result<LeaseOutcome>>> extend(std::span<const std::string> leases,
                                                    std::chrono::milliseconds by);
-  /// Gives tasks back unharmed: the attempt does not count.
+  /// Gives tasks back. The attempt does not count.
   Result<std::vector<Result<LeaseOutcome>>> release(std::span<const std::string> leases,
                                                     const Release& release);
 
-  /// All queues, by name.
+  /// Returns all queues, sorted by name.
   Result<std::vector<QueueView>> queues();
-  /// Errors: not_found, as those below but change_queue.
+  /// Errors: not_found, also for the calls below except change_queue().
   Result<QueueView> queue(const std::string& name);
-  /// Changes settings of a queue, which is made when it is not there. Answers it as it is then.
+  /// Changes settings of a queue and returns its new state. Creates the queue if it does not exist.
   Result<QueueView> change_queue(const std::string& name, const QueuePatch& patch);
   /// Errors: conflict while the queue has tasks.
   Result<void> remove_queue(const std::string& name);
   Result<QueueView> pause(const std::string& name);
   Result<QueueView> resume(const std::string& name);
-  /// Removes all tasks of a queue that are not leased; answers how many. Takes long for a large
-  /// queue: when the time-out ends the wait, the server goes on.
+  /// Removes all tasks of a queue that are not leased. Returns their number. Takes long for a large
+  /// queue: if the call times out, the server continues.
   Result<std::uint64_t> purge(const std::string& name);
-  /// As above; makes all its dead tasks due now.
+  /// Makes all dead tasks of the queue due now. Returns their number. May take long, like purge().
   Result<std::uint64_t> redrive(const std::string& name);
 
-  /// Makes or replaces a recurring schedule; answers it as it is then. Errors: as validate(), found
-  /// here; for a rule that can't be read, with the column of a cron expression in the words.
+  /// Creates or replaces a recurring schedule and returns its new state. Errors: those of
+  /// validate(), which runs before the request is sent; an unreadable rule. For a cron expression,
+  /// the message names the column.
   Result<ScheduleView> put_schedule(const RecurringSchedule& schedule);
-  /// Errors: not_found, as those below.
+  /// Errors: not_found, also for the calls below.
   Result<ScheduleView> find_schedule(const std::string& name);
   /// Returns a page of schedules by name, after `after`; its cursor is the start of the next page.
   Result<json::ScheduleList> schedules(const std::string& after = "");
-  /// The next `count` occurrences, 1 … 1 000.
+  /// Returns the next `count` (1 … 1,000) occurrences.
   Result<std::vector<WallTime>> next_occurrences(const std::string& name, std::size_t count);
-  /// The tasks it has made stay.
+  /// Removes the schedule. The tasks that it has created stay.
   Result<void> remove_schedule(const std::string& name);
   Result<ScheduleView> pause_schedule(const std::string& name);
   Result<ScheduleView> resume_schedule(const std::string& name);
-  /// Makes a task now.
+  /// Creates one task immediately.
   Result<AcceptedTask> trigger_schedule(const std::string& name);
-  /// Makes the tasks of past occurrences, due now. Takes long for many, as purge().
+  /// Creates the tasks of past occurrences, due now. May take long, like purge().
   Result<json::BackfillCounts> backfill(const std::string& name, const json::BackfillRange& range);
 
   Result<Stats> stats();
-  /// How many tasks are due in each part of the time from now on. Errors: as validate_forecast().
+  /// Returns the number of tasks that become due in each of `bins` equal spans from now on. Errors:
+  /// those of validate_forecast().
   Result<Forecast> forecast(std::chrono::milliseconds span, std::size_t bins);
 
-  /// Part of a dump: the lines of queues (on the first page), tasks and schedules.
+  /// A page of a dump: the lines of queues (on the first page), tasks and schedules.
   using DumpCursor = json::DumpNext;
   struct DumpPage {
     std::string_view lines;  // in last_answer(); each with its line feed
     json::LineCounts counts;
-    std::uint64_t external = 0;      // on the last page: tasks that another system keeps
+    std::uint64_t external = 0;      // last page only: tasks that an external scheduler keeps
     std::optional<DumpCursor> next;  // the start of the next page; no value: this was the last page
   };
   /// Returns the page that starts at `from`, or the first page. Errors: `internal` for an
@@ -164,8 +168,8 @@ class ApiClient {
   /// Sends any request. A body is sent as JSON, and a body for `/v1/restore` as lines. The answer
   /// is last_answer(). Requires: the target begins with a slash.
   Result<void> ask(std::string method, std::string target, std::string body);
-  /// Ok when the server serves requests. Errors: `unavailable` while it starts, stops or is not
-  /// there.
+  /// Succeeds if the server serves requests. Errors: `unavailable` while the server starts, stops
+  /// or does not answer.
   Result<void> ready();
 
   /// The body of the last answer, as the server sent it; "" if the last call got no answer. For

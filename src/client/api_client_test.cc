@@ -1,4 +1,5 @@
-// The client over a scripted HttpClient: what it asks, and what it makes of each answer.
+// Tests the client with a scripted HttpClient: the requests that it sends, and how it reads each
+// answer.
 #include "client/api_client.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +65,7 @@ TEST_F(ClientTest, ScheduleSendsTheRequestAndReadsTheTask) {
   EXPECT_EQ(json::parse_schedule(asked().body)->due, Due{milliseconds{5}});
 }
 
-TEST_F(ClientTest, ScheduleFindsWhatIsWrongBeforeItAsks) {
+TEST_F(ClientTest, ScheduleChecksTheRequestBeforeItIsSent) {
   ScheduleRequest no_queue;
   EXPECT_EQ(client_.schedule(no_queue).error().field, "queue");
   ScheduleRequest no_json{
@@ -94,7 +95,7 @@ TEST_F(ClientTest, ManyTasksAreCancelledAndMovedByOneCall) {
             ErrorCode::invalid_argument);
 }
 
-TEST_F(ClientTest, ATaskIsMovedOrRunByItsNameAndTellsItsNewDueTime) {
+TEST_F(ClientTest, ATaskIsMovedOrRunAndTheNewDueTimeIsRead) {
   answer(200, json::render_accepted(example_view()));
   const auto moved = client_.move(TaskId{512}, milliseconds{5});
   ASSERT_TRUE(moved) << moved.error().message;
@@ -128,7 +129,7 @@ TEST_F(ClientTest, ATaskIsEditedUnlessTheEditIsWrong) {
   EXPECT_TRUE(prompt_.asked.empty());
 }
 
-TEST_F(ClientTest, AnythingIsAskedAndItsAnswerKept) {
+TEST_F(ClientTest, AskSendsAnyRequestAndKeepsTheAnswer) {
   answer(200, "detent_tasks 1\n");
   ASSERT_TRUE(client_.ask("GET", "/metrics", ""));
   EXPECT_EQ(client_.last_answer(), "detent_tasks 1\n");
@@ -187,7 +188,7 @@ TEST_F(ClientTest, VerbsOverAWholeQueueMayTakeLonger) {
   EXPECT_EQ(patient_.asked[1].target, "/v1/queues/a%2Fb/redrive");
 }
 
-TEST_F(ClientTest, ABatchGivesAResultEach) {
+TEST_F(ClientTest, ABatchGivesOneResultForEachTask) {
   const Error refused{ErrorCode::too_large, "a payload is at most 65535 bytes", "payload"};
   const std::array<Result<TaskSnapshot>, 2> results{example_view(), refused};
   answer(200, json::render_schedule_results(results));
@@ -218,7 +219,7 @@ TEST_F(ClientTest, CancelNeedsNoBody) {
   EXPECT_EQ(asked().target, "/v1/tasks/512");
 }
 
-TEST_F(ClientTest, ALeaseThatMayWaitGoesOverThePatientConnection) {
+TEST_F(ClientTest, ALeaseWithAWaitUsesThePatientConnection) {
   answer(200, json::render_leased_tasks({}));
   LeaseRequest request;
   request.queue = "a/b;$(x)";
@@ -247,7 +248,7 @@ TEST_F(ClientTest, LeasedTasksComeWithTheirLeases) {
   EXPECT_EQ((*read)[0].payload.data, "{ \"n\": 1.0 }");
 }
 
-TEST_F(ClientTest, CompleteAndFailTellWhatBecameOfEachLease) {
+TEST_F(ClientTest, CompleteAndFailReturnTheResultOfEachLease) {
   const std::array<Result<LeaseOutcome>, 2> results{LeaseOutcome::done, LeaseOutcome::conflict};
   answer(200, json::render_lease_results(results));
   const std::array<std::string, 2> leases{"1-2", "gone"};
@@ -281,14 +282,14 @@ TEST_F(ClientTest, AForecastIsAskedForAndRead) {
 
 constexpr const char* kEnd = R"("end":true)";
 
-/// Of a page: what says which it is, and its counts.
+/// The last line of a page: `what` names the next page or the end, and the counts follow.
 std::string last_line(const std::string& what, const json::LineCounts& counts) {
   std::string line;
   json::append_dump_line(line, json::DumpEnd{counts});
   return line.replace(1, std::string(kEnd).size(), what);
 }
 
-TEST_F(ClientTest, APageOfADumpIsCountedAndSaysWhereTheNextBegins) {
+TEST_F(ClientTest, APageOfADumpHasCountsAndTheStartOfTheNextPage) {
   const std::string lines =
       "{\"queue\":{\"queue\":\"q\"}}\n{\"task\":{\"id\":1}}\n{\"damaged\":\"512\"}\n";
   answer(200, lines + last_line(R"("next":"512")", {.queues = 1, .tasks = 1, .damaged = 1}));
@@ -311,7 +312,7 @@ TEST_F(ClientTest, APageOfADumpIsCountedAndSaysWhereTheNextBegins) {
   EXPECT_EQ(client_.dump({}).value().external, 3U);
 }
 
-TEST_F(ClientTest, APageOfADumpMayGoOnWithinTheSchedules) {
+TEST_F(ClientTest, TheNextPageOfADumpMayBeginWithinTheSchedules) {
   const std::string schedule = "{\"schedule\":{}}\n";
   const std::string next = R"("next":null,"next_schedule":"s")";
   answer(200, schedule + last_line(next, {.schedules = 1}));
@@ -330,7 +331,7 @@ TEST_F(ClientTest, APageOfADumpMayGoOnWithinTheSchedules) {
   EXPECT_EQ(client_.dump({.after = {}, .schedule = "s"}).error().code, ErrorCode::internal);
 }
 
-TEST_F(ClientTest, APageOfADumpThatIsNotWholeIsAnError) {
+TEST_F(ClientTest, AnIncompletePageOfADumpIsAnError) {
   const std::string end = last_line(kEnd, {});
   const std::string next = R"("next":"512")";
   for (const std::string& body : {
@@ -349,7 +350,7 @@ TEST_F(ClientTest, APageOfADumpThatIsNotWholeIsAnError) {
   }
 }
 
-TEST_F(ClientTest, ARestoreSendsItsLinesAndReadsWhatBecameOfThem) {
+TEST_F(ClientTest, ARestoreSendsItsLinesAndReadsTheResults) {
   const json::RestoreAnswer told{.restored = 1, .errors = {{2, {ErrorCode::conflict, "no", ""}}}};
   answer(200, json::render_restored(told));
   EXPECT_EQ(client_.restore("a\nb\n"), told);
@@ -358,7 +359,7 @@ TEST_F(ClientTest, ARestoreSendsItsLinesAndReadsWhatBecameOfThem) {
   EXPECT_EQ(asked().header("content-type"), "application/x-ndjson");
 }
 
-TEST_F(ClientTest, TheServersErrorComesThroughAsItIs) {
+TEST_F(ClientTest, AnErrorOfTheServerIsReturnedUnchanged) {
   const Error conflict{ErrorCode::conflict, "task 512 is leased", "id"};
   answer(409, json::render_problem(conflict));
   EXPECT_EQ(client_.cancel(TaskId{512}).error(), conflict);
@@ -366,7 +367,7 @@ TEST_F(ClientTest, TheServersErrorComesThroughAsItIs) {
   EXPECT_EQ(client_.ready().error().code, ErrorCode::unavailable);
 }
 
-TEST_F(ClientTest, ALostConnectionComesThroughAsItIs) {
+TEST_F(ClientTest, ALostConnectionIsReturnedUnchanged) {
   const Error lost{ErrorCode::unavailable, "connect to 127.0.0.1:1: refused", ""};
   prompt_.answer = lost;
   EXPECT_EQ(client_.stats().error(), lost);
@@ -379,7 +380,7 @@ TEST_F(ClientTest, AnAnswerThatCannotBeReadIsInternal) {
   EXPECT_EQ(client_.get(TaskId{1}).error().code, ErrorCode::internal);
 }
 
-TEST_F(ClientTest, TheLastAnswerIsKeptAsItCame) {
+TEST_F(ClientTest, TheLastAnswerIsKeptUnchanged) {
   answer(200, " {\"version\": 1}");
   EXPECT_FALSE(client_.stats());
   EXPECT_EQ(client_.last_answer(), " {\"version\": 1}");
@@ -388,7 +389,7 @@ TEST_F(ClientTest, TheLastAnswerIsKeptAsItCame) {
   EXPECT_EQ(client_.last_answer(), "");
 }
 
-TEST(PayloadFromText, IsJsonWhenItIsOneValueElseBytes) {
+TEST(PayloadFromText, IsJsonIfItIsOneValueAndBytesOtherwise) {
   EXPECT_EQ(payload_from_text(" {\"n\": 1.0}\n"), (Payload{Payload::Kind::json, "{\"n\": 1.0}"}));
   EXPECT_EQ(payload_from_text("1e400"), (Payload{Payload::Kind::json, "1e400"}));
   for (const char* text : {"", " ", "hello\n", "{", "1 2", "\xFF"}) {

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using Leases = std::span<const std::string>;
 
-/// `values` of ours as the client's.
+/// Converts all `values` to the types of the installed client.
 template <class T>
 auto to_client_all(std::vector<T> values) {
   std::vector<decltype(to_client(std::declval<T>()))> all;
@@ -20,7 +20,7 @@ auto to_client_all(std::vector<T> values) {
   return all;
 }
 
-/// The same for the results of a call for many.
+/// Converts the results of a call for many elements.
 template <class To, class T>
 Results<To> to_client_results(const Results<T>& results) {
   Results<To> all;
@@ -37,7 +37,7 @@ Results<To> to_client_results(const Results<T>& results) {
   return all;
 }
 
-/// What `function` makes of a value, or the error.
+/// Returns `function` of the value, or the error.
 template <class T, class F>
 auto with(ClientResult<T> result, F&& function)
     -> ClientResult<decltype(function(std::declval<T>()))> {
@@ -142,7 +142,7 @@ Client& Client::operator=(Client&& other) noexcept = default;
 
 ClientResult<Client> Client::create(std::string url, ClientOptions options) {
   auto impl = std::make_unique<Impl>(std::move(url), std::move(options));
-  auto first = impl->take();  // reads the URL and the certificates
+  auto first = impl->take();  // checks the URL and reads the certificates
   if (!first) return to_client(first.error());
   impl->give_back(*std::move(first));
   return Client(std::move(impl));

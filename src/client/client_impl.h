@@ -1,4 +1,4 @@
-// The inside of Client: connections that are lent to one call at a time.
+// The implementation of Client: a pool of connections, each of which serves one call at a time.
 #pragma once
 
 #include <chrono>
@@ -21,18 +21,18 @@
 
 namespace detent {
 
-/// The results of a call for many, each an error of its own or a value.
+/// The results of a call for many elements. Each result is a value or an error.
 template <class T>
 using Results = std::vector<ClientResult<T>>;
 
-/// The connection of a call. Thread-compatible, except interrupt().
+/// The connection of one call. Thread-compatible, except interrupt().
 class ClientConnection {
  public:
-  /// `clock` must outlive it. Does not connect yet. Errors: `invalid_argument`, as HttpClient has
-  /// it.
+  /// Does not connect yet. `clock` must outlive it. Errors: `invalid_argument`, as in
+  /// HttpClient::create().
   static Result<std::unique_ptr<ClientConnection>> make(const std::string& url,
                                                         const ClientOptions& options, Clock& clock);
-  /// On connections of the caller's making, for tests.
+  /// Uses the caller's connections. For tests.
   ClientConnection(std::unique_ptr<net::HttpClient> prompt,
                    std::unique_ptr<net::HttpClient> patient, std::chrono::milliseconds retry_for,
                    Clock& clock);
@@ -52,9 +52,10 @@ class ClientConnection {
     }
   }
 
-  /// The same by `function(api, elements)`, a Result of a Result each, that many. When a shard of a
-  /// cluster is away its elements alone are `unavailable`, and are asked for again, as a whole call
-  /// is. All the tries together take at most `retry_for`, if given.
+  /// Like call(), for many elements: `function(api, elements)` returns one result for each element.
+  /// If a shard of a cluster is away, only its elements are `unavailable`. The call is then
+  /// repeated for these elements. All tries together take at most `retry_for`, or the connection's
+  /// `retry_for` if it is not given.
   template <class E, class F>
   auto call_each(Repeat repeat, std::span<const E> elements, const F& function,
                  std::optional<std::chrono::milliseconds> retry_for = {}) {
@@ -117,7 +118,7 @@ class ClientConnection {
   Clock& clock_;
   Rng rng_{random_seed()};
   CallNote note_;
-  net::HttpClient& prompt_;  // both inside api_
+  net::HttpClient& prompt_;  // prompt_ and patient_ are owned by api_
   net::HttpClient& patient_;
   ApiClient api_;
 };
@@ -168,7 +169,7 @@ class Client::Impl {
   const std::string url_;
   const ClientOptions options_;
 
-  // Synchronise themselves.
+  // These synchronise themselves.
   mutable SystemClock system_clock_;
   Clock& clock_;
 

@@ -1,5 +1,5 @@
-// Which calls the client repeats when the server answers 503, for all or for some of what is asked,
-// and what becomes of a token and of an error, with a server in this process.
+// Tests which calls the client repeats when the server answers 503, for the whole call or for some
+// of its elements. Also tests the access token and errors. The server runs in this process.
 #include "detent/client.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ namespace {
 using client::NewTask;
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-/// Answers every request alike, after those of a script, and keeps it.
+/// A server that keeps all requests. It sends the answers of a script, and then the same answer to
+/// every request.
 class ClientCallsTest : public testing::Test {
  protected:
   Client make_client() {
@@ -29,7 +30,7 @@ class ClientCallsTest : public testing::Test {
                           {.token = "t0", .retry_for = 1s, .clock = &clock_})
         .value();
   }
-  /// How often the server was asked.
+  /// The number of requests since the last call.
   std::size_t asked() {
     std::size_t count = 0;
     for (; !requests_.empty(); ++count) last_ = requests_.pop();
@@ -56,7 +57,7 @@ class ClientCallsTest : public testing::Test {
       });
 };
 
-/// Some calls, and what becomes of each.
+/// Named calls. Each returns the error of its call.
 using Calls = std::vector<std::pair<const char*, std::function<ClientError(Client&)>>>;
 
 const std::array<NewTask, 2> kKeyed{NewTask{.queue = "q", .key = "a"},
@@ -66,7 +67,7 @@ const std::array<client::TaskName, 1> kTasks{std::uint64_t{256}};
 const std::array<std::string, 1> kLeases{"1-1"};
 const client::NewSchedule kSchedule{.rule = client::IntervalRule{.every = 1h}, .queue = "q"};
 
-TEST_F(ClientCallsTest, CallsOfWhichTwiceIsNotOnceAreMadeOnce) {
+TEST_F(ClientCallsTest, CallsThatMustNotRunTwiceAreSentOnce) {
   const Calls calls{
       {"schedule", [](Client& c) { return c.schedule({.queue = "q"}).error(); }},
       {"schedule_many", [](Client& c) { return c.schedule_many(kHalfKeyed).error(); }},
@@ -84,7 +85,7 @@ TEST_F(ClientCallsTest, CallsOfWhichTwiceIsNotOnceAreMadeOnce) {
   }
 }
 
-TEST_F(ClientCallsTest, TheOthersAreRepeated) {
+TEST_F(ClientCallsTest, AllOtherCallsAreRepeated) {
   const Calls calls{
       {"schedule", [](Client& c) { return c.schedule(kKeyed[0]).error(); }},
       {"schedule_many", [](Client& c) { return c.schedule_many(kKeyed).error(); }},
@@ -124,7 +125,7 @@ TEST_F(ClientCallsTest, TheOthersAreRepeated) {
   }
 }
 
-TEST_F(ClientCallsTest, WhatTheServerHasNotSeenIsRepeatedWhateverItIsAndWasNotSentTwice) {
+TEST_F(ClientCallsTest, AnyCallIsRepeatedIfTheServerHasNotSeenIt) {
   Client client = make_client();
   server_.reset();
   const ClientError error = client.schedule({.queue = "q"}).error();
@@ -148,14 +149,14 @@ TEST_F(ClientCallsTest, AnErrorCarriesTheProblemAndTheRequestItsToken) {
   EXPECT_EQ(last_.header("authorization"), "Bearer t0");
 }
 
-// A cluster answers a call for many 200 although one of its shards is away: that shard's elements
-// have a 503 of their own.
+// If one shard of a cluster is away, a call for many elements is still answered with 200. Only the
+// elements of that shard have a 503.
 class ShardsAwayTest : public ClientCallsTest {
  protected:
   static net::HttpResponse results(const std::string& each) {
     return {.body = R"({"results":[)" + each + "]}"};
   }
-  /// As they are without the leases.
+  /// The body without its leases.
   static std::string without_leases(const std::string& body, const std::string& leases) {
     const std::size_t at = body.find(leases);
     EXPECT_NE(at, std::string::npos) << body;
@@ -178,7 +179,7 @@ class ShardsAwayTest : public ClientCallsTest {
       [](Client& c, Leases leases) { return c.release(leases); }};
 };
 
-TEST_F(ShardsAwayTest, LeasesAreAskedForAgainUntilItIsKnownWhatBecameOfThem) {
+TEST_F(ShardsAwayTest, LeasesAreRepeatedUntilTheirResultIsKnown) {
   using enum client::LeaseStatus;
   Client client = make_client();
   for (const auto& verb : verbs_) {
@@ -198,8 +199,8 @@ TEST_F(ShardsAwayTest, LeasesAreAskedForAgainUntilItIsKnownWhatBecameOfThem) {
   }
 }
 
-/// Only the status says what the element is.
-TEST_F(ShardsAwayTest, AnElementOfNoTypeIsUnavailableByItsStatus) {
+/// The problem has no type of Detent, so only its status tells that the element is unavailable.
+TEST_F(ShardsAwayTest, AnElementWithoutATypeIsUnavailableByItsStatus) {
   using enum client::LeaseStatus;
   const std::string away =
       R"({"status":"unavailable","error":{"type":"about:blank","status":503,"detail":"d"}})";
@@ -224,7 +225,7 @@ TEST_F(ShardsAwayTest, AnElementOfNoTypeIsUnavailableByItsStatus) {
   EXPECT_EQ(asked(), 6U);
 }
 
-TEST_F(ShardsAwayTest, ALeaseWhoseShardStaysAwayIsUnavailableAndNoConflict) {
+TEST_F(ShardsAwayTest, ALeaseOfAnAbsentShardIsUnavailableAndNotAConflict) {
   using enum client::LeaseStatus;
   Client client = make_client();
   for (const auto& verb : verbs_) {
@@ -237,7 +238,7 @@ TEST_F(ShardsAwayTest, ALeaseWhoseShardStaysAwayIsUnavailableAndNoConflict) {
   }
 }
 
-TEST_F(ShardsAwayTest, WhatIsKnownIsAnsweredWhenARepeatFails) {
+TEST_F(ShardsAwayTest, KnownResultsAreReturnedIfARepeatFails) {
   using enum client::LeaseStatus;
   Client client = make_client();
   script_ = {results(held_ + "," + away_ +
@@ -248,7 +249,7 @@ TEST_F(ShardsAwayTest, WhatIsKnownIsAnsweredWhenARepeatFails) {
   EXPECT_EQ(statuses.value(), (std::vector{done, unavailable, error}));
 }
 
-TEST_F(ShardsAwayTest, TasksAreAskedForAgainWhereTwiceIsOnce) {
+TEST_F(ShardsAwayTest, TasksAreRepeatedIfTheCallMayRunTwice) {
   Client client = make_client();
   const std::array<client::TaskName, 2> tasks{std::uint64_t{256}, std::uint64_t{512}};
   script_ = {results(away_ + "," + task_), results(task_)};

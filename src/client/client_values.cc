@@ -275,7 +275,7 @@ Result<json::TaskNames> from_client(std::span<const client::TaskName> tasks) {
     }
     const auto& key = std::get<client::TaskKey>(task);
     if (names.keys.empty()) names.queue = key.queue;
-    if (key.queue != names.queue) names.ids.emplace_back();  // refused below
+    if (key.queue != names.queue) names.ids.emplace_back();  // makes the check below fail
     names.keys.push_back(key.key);
   }
   if (names.ids.empty() || names.keys.empty()) return names;

@@ -1,4 +1,4 @@
-// The installed client's values against the server's own: nothing is lost on the way.
+// Converts between the values of the installed client and of the server: every field must survive.
 #include "client/client_values.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 
 const WallTime kDue{1'767'323'045'678ms};
 
-TEST(ClientValues, ATaskKeepsAllThatWasSaidOfIt) {
+TEST(ClientValues, ATaskKeepsAllItsFields) {
   const ScheduleRequest request =
       from_client(client::NewTask{.queue = "q",
                                   .payload = {client::Payload::Kind::bytes, {"\0\xff", 2}},
@@ -38,7 +38,7 @@ TEST(ClientValues, ATaskKeepsAllThatWasSaidOfIt) {
   EXPECT_EQ(request.headers, (TaskHeaders{{.name = "X-A", .value = "b"}}));
 }
 
-TEST(ClientValues, ANewTaskIsScheduledAsOneThatTheServerMakes) {
+TEST(ClientValues, ANewTaskHasTheDefaultsOfTheServer) {
   EXPECT_EQ(content_hash(from_client(client::NewTask{.queue = "q"})),
             content_hash(ScheduleRequest{.queue = "q"}));
 }
@@ -57,7 +57,7 @@ TEST(ClientValues, ManyTasksAreIdsOrKeysOfOneQueue) {
   EXPECT_EQ(from_client(two_queues).error().code, ErrorCode::invalid_argument);
 }
 
-TEST(ClientValues, AChangeOfAQueueLeavesWhatItDoesNotName) {
+TEST(ClientValues, AChangeOfAQueueKeepsSettingsThatItDoesNotName) {
   EXPECT_EQ(from_client(client::QueueChange{}), json::QueuePatch{});
   client::QueueChange change;
   change.paused = true;
@@ -111,7 +111,7 @@ TEST(ClientValues, AScheduleKeepsItsRuleAndPolicies) {
             (IntervalRule{.period = 1h, .anchor = kDue}));
 }
 
-TEST(ClientValues, EachCodeOfAnErrorHasItsOwn) {
+TEST(ClientValues, EachErrorCodeHasItsClientCode) {
   using Code = ClientError::Code;
   const std::array<std::pair<ErrorCode, Code>, 9> codes{
       {{ErrorCode::invalid_argument, Code::invalid_argument},

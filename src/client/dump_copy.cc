@@ -14,8 +14,8 @@ namespace detent {
 
 namespace {
 
-/// What one call restores at most: far below what the server takes, so that its other work does not
-/// wait for long.
+/// The most that one call restores. This is far below the limit of the server, so that other
+/// requests do not wait long.
 constexpr std::size_t kPartLines = 1'000;
 constexpr std::size_t kPartBytes = std::size_t{4} << 20;
 
@@ -120,7 +120,7 @@ Result<void> DumpRestore::take(std::string_view line, std::uint64_t number) {
   }
   report_.is_dump = true;
   if (report_.has_end) {
-    refuse(number, {ErrorCode::invalid_argument, "it comes after the end of the dump", ""});
+    refuse(number, {ErrorCode::invalid_argument, "the line comes after the end of the dump", ""});
     return ok();
   }
   json::count_line(counts_, *kind);
@@ -134,7 +134,7 @@ Result<void> DumpRestore::take(std::string_view line, std::uint64_t number) {
     case json::DumpLineKind::schedule:
       schedules_.emplace_back(number, line);
       return ok();
-    case json::DumpLineKind::next:  // the server's own pages, as they came
+    case json::DumpLineKind::next:  // the input consists of unchanged pages of the server
       take_counts(line);
       return ok();
     case json::DumpLineKind::end:
@@ -174,7 +174,7 @@ Result<void> DumpRestore::send() {
   ASSIGN_OR_RETURN(const json::RestoreAnswer answer, client_.restore(std::move(part_)));
   for (const auto& [line, error] : answer.errors) {
     if (line > numbers_.size()) {
-      return Error{ErrorCode::internal, "the server answered for other lines", ""};
+      return Error{ErrorCode::internal, "the server's answer names a line that was not sent", ""};
     }
     refuse(numbers_[line - 1], error);
   }

@@ -24,17 +24,17 @@ namespace detent {
 
 struct DumpCounts {
   json::LineCounts lines;
-  std::uint64_t external = 0;  // tasks that another system keeps; not in the dump
+  std::uint64_t external = 0;  // tasks of an external scheduler; not in the dump
 };
 
-/// Dumps all queues, tasks and schedules to `out`. `at` is told after each page how many tasks
-/// there have been. Errors: the client's; unavailable when `out` takes no more.
+/// Dumps all queues, tasks and schedules to `out`. Calls `at` after each page with the number of
+/// tasks so far. Errors: the client's errors; unavailable if `out` cannot be written.
 Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
                               const std::function<void(std::uint64_t)>& at);
 
-/// Whether the last line is the end of a dump. Reads only that, and goes back to the start.
-/// Errors: unavailable when `in` cannot be read, or not from any place; data_loss when that line
-/// does not count all kinds of lines, as those of earlier programs.
+/// True if the last line is the end of a dump. Reads only that line, and then goes back to the
+/// start of `in`. Errors: unavailable if `in` cannot be read or has no positions; data_loss if the
+/// end line lacks the count of a kind of line.
 Result<bool> has_dump_end(std::istream& in);
 
 /// Returns an error if `file`, which starts with `beginning`, cannot be a truncated dump: it is not
@@ -45,23 +45,23 @@ Result<void> expect_dump(std::string_view beginning, const std::string& file);
 class DumpRestore {
  public:
   struct Events {
-    /// This line of the input, from 1, was refused.
+    /// A line of the input was refused. Lines are counted from 1.
     std::function<void(std::uint64_t line, const Error&)> on_refused = [](auto, const auto&) {};
     /// A part was restored; client.last_answer() is the server's answer.
     std::function<void()> on_part = [] {};
   };
   struct Report {
-    std::uint64_t restored = 0;   // tasks
-    std::uint64_t there = 0;      // that were there before
-    std::uint64_t queues = 0;     // made
-    std::uint64_t schedules = 0;  // restored
-    std::uint64_t schedules_there = 0;
-    std::uint64_t refused = 0;       // lines
-    std::uint64_t damaged = 0;       // tasks that could not be read when the dump was made
-    std::uint64_t through_line = 0;  // the last line that was sent and answered
-    bool is_dump = false;            // some line is one of a dump
+    std::uint64_t restored = 0;         // tasks
+    std::uint64_t there = 0;            // tasks that existed before
+    std::uint64_t queues = 0;           // created queues
+    std::uint64_t schedules = 0;        // restored schedules
+    std::uint64_t schedules_there = 0;  // schedules that existed before
+    std::uint64_t refused = 0;          // refused lines
+    std::uint64_t damaged = 0;          // tasks that were unreadable when the dump was made
+    std::uint64_t through_line = 0;     // the last line that was sent and answered
+    bool is_dump = false;               // at least one line is a line of a dump
     bool has_end = false;
-    bool is_count_right = false;  // each end, of a page too, counts as many as there were
+    bool is_count_right = false;  // the counts of each page and of the end match the lines
     bool is_uncounted = false;    // an end line lacks a count
   };
 
@@ -76,7 +76,7 @@ class DumpRestore {
  private:
   Result<void> take(std::string_view line, std::uint64_t number);
   Result<void> add(std::string_view line, std::uint64_t number);
-  /// The end of a page or of the whole: compares its counts.
+  /// Reads the last line of a page or of the dump, and compares its counts with the lines.
   void take_counts(std::string_view line);
   void refuse(std::uint64_t number, const Error& error);
   Result<void> send();
@@ -84,10 +84,10 @@ class DumpRestore {
   ApiClient& client_;
   const Events events_;
   std::string part_;                    // lines to send next
-  std::vector<std::uint64_t> numbers_;  // of these lines, in the whole input
+  std::vector<std::uint64_t> numbers_;  // numbers of these lines in the whole input
   json::LineCounts counts_;             // since the start or the last end of a page
-  bool are_pages_whole_ = true;         // so far
-  std::vector<std::pair<std::uint64_t, std::string>> schedules_;  // to send last, by number
+  bool are_pages_whole_ = true;         // false once the counts of a page did not match
+  std::vector<std::pair<std::uint64_t, std::string>> schedules_;  // number and line; sent last
   Report report_;
 };
 

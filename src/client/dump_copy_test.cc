@@ -1,4 +1,4 @@
-// Dumps written and restored by a client, over a server that knows nothing else.
+// Writes and restores dumps with a client and a small server that supports only dumps and restores.
 #include "client/dump_copy.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class DumpCopyTest : public testing::Test {
   Result<DumpCounts> dump() {
     return write_dump(client_, out_, [this](std::uint64_t tasks) { progress_.push_back(tasks); });
   }
-  /// The dump of a server with these tasks; the server is empty then.
+  /// The dump of a server with this number of tasks. Afterwards the server is empty.
   std::string dump_of(std::size_t tasks) {
     for (std::size_t i = 1; i <= tasks; ++i) server_.add(256 * i);
     EXPECT_TRUE(dump());
@@ -84,7 +84,7 @@ TEST_F(DumpCopyTest, ADumpThatFailsInTheMiddleHasNoEnd) {
   EXPECT_FALSE(has_dump_end(in).value());
 }
 
-TEST_F(DumpCopyTest, AnOutputThatTakesNoMoreIsAnError) {
+TEST_F(DumpCopyTest, AnOutputThatCannotBeWrittenIsAnError) {
   out_.setstate(std::ios::badbit);
   EXPECT_EQ(dump().error().code, ErrorCode::unavailable);
 }
@@ -96,7 +96,7 @@ TEST_F(DumpCopyTest, TheEndIsFoundAfterBlankLinesAndNotInTheMiddle) {
     const bool has_end = has_dump_end(in).value();
     std::string from_start;
     std::getline(in, from_start, '\0');
-    EXPECT_EQ(from_start, some);  // for who reads it now
+    EXPECT_EQ(from_start, some);  // the next reader begins at the start
     return has_end;
   };
   EXPECT_TRUE(is_whole(text));
@@ -141,20 +141,20 @@ TEST_F(DumpCopyTest, LargeLinesGoInPartsOfTheirSize) {
   for (const net::HttpRequest& asked : script_.asked) EXPECT_LT(asked.body.size(), 5U << 20);
 }
 
-TEST_F(DumpCopyTest, ARestoreThatIsCutOffCanBeTakenUpAgain) {
+TEST_F(DumpCopyTest, AnInterruptedRestoreCanBeRepeated) {
   const std::string text = dump_of(2'500);
   server_.fail_at_call = 2;
   ErrorCode failed{};
   const DumpRestore::Report report = restore(text, &failed);
   EXPECT_EQ(failed, ErrorCode::unavailable);
   EXPECT_EQ(report.through_line, 1'000U);
-  EXPECT_EQ(report.restored, 999U);  // one line is the queue's
+  EXPECT_EQ(report.restored, 999U);  // one of the 1,000 lines is the queue
   const DumpRestore::Report again = restore(text);
   EXPECT_EQ(again.there, 999U);
   EXPECT_EQ(again.restored, 1'501U);
 }
 
-TEST_F(DumpCopyTest, WrongLinesAreToldByTheirNumberInTheWholeInput) {
+TEST_F(DumpCopyTest, WrongLinesAreReportedByTheirNumberInTheInput) {
   const std::string text = "\n" + dump_of(1'200) + "{\"task\":{}}\n";
   std::string broken = text;
   broken.replace(broken.find("\"id\":\"256\""), 10, "\"id\":\"000\"");
@@ -164,7 +164,7 @@ TEST_F(DumpCopyTest, WrongLinesAreToldByTheirNumberInTheWholeInput) {
   EXPECT_EQ(report.restored, 1'198U);
   EXPECT_EQ(report.refused, 4U);
   ASSERT_EQ(refused_.size(), 4U);
-  std::sort(refused_.begin(), refused_.end());  // what the server refuses comes with its part
+  std::sort(refused_.begin(), refused_.end());  // the server refuses lines only part by part
   EXPECT_EQ(refused_[0].first, 1U);
   EXPECT_EQ(refused_[1].first, 4U);
   EXPECT_EQ(refused_[2].first, 1'103U);
@@ -172,7 +172,7 @@ TEST_F(DumpCopyTest, WrongLinesAreToldByTheirNumberInTheWholeInput) {
   EXPECT_NE(refused_[3].second.find("after the end"), std::string::npos);
 }
 
-TEST_F(DumpCopyTest, ADumpThatIsNotWholeIsToldAsSuch) {
+TEST_F(DumpCopyTest, AnIncompleteDumpIsReported) {
   server_.schedules["s"] = {.schedule = {.name = "s",
                                          .rule = IntervalRule{.period = std::chrono::seconds{1}},
                                          .queue = "q"}};
@@ -192,7 +192,7 @@ TEST_F(DumpCopyTest, ADumpThatIsNotWholeIsToldAsSuch) {
   }
 }
 
-TEST_F(DumpCopyTest, AnEndThatDoesNotCountAllIsRefusedBeforeAnythingIsSent) {
+TEST_F(DumpCopyTest, AnEndWithoutACountIsRefusedBeforeALineIsSent) {
   std::istringstream in("{\"task\":{}}\n{\"end\":true,\"tasks\":1}\n");
   const Error error = has_dump_end(in).error();
   EXPECT_EQ(error.code, ErrorCode::data_loss);
@@ -203,7 +203,7 @@ TEST_F(DumpCopyTest, AnEndThatDoesNotCountAllIsRefusedBeforeAnythingIsSent) {
   EXPECT_TRUE(report.is_uncounted);
 }
 
-TEST_F(DumpCopyTest, ThePagesOfTheServerAsTheyCameAreADumpToo) {
+TEST_F(DumpCopyTest, UnchangedPagesOfTheServerAreADump) {
   const DumpRestore::Report report =
       restore("{\"task\":{}}\n" + next_line({.tasks = 1}) +
               "{\"damaged\":\"300\"}\n{\"task\":{}}\n" + end_line({.tasks = 1, .damaged = 1}));
@@ -216,7 +216,7 @@ TEST_F(DumpCopyTest, ThePagesOfTheServerAsTheyCameAreADumpToo) {
   EXPECT_FALSE(first_lost_one.is_count_right);
 }
 
-TEST_F(DumpCopyTest, AnEndlessLineIsRefusedBeforeItIsKept) {
+TEST_F(DumpCopyTest, ATooLongLineIsRefusedBeforeItIsStored) {
   ErrorCode failed{};
   restore(std::string(3U << 20, 'x'), &failed);
   EXPECT_EQ(failed, ErrorCode::too_large);
@@ -232,7 +232,7 @@ TEST_F(DumpCopyTest, AnAnswerForOtherLinesIsAnError) {
   EXPECT_EQ(failed, ErrorCode::internal);
 }
 
-TEST_F(DumpCopyTest, WhatAnotherSystemKeepsIsToldAtTheEnd) {
+TEST_F(DumpCopyTest, TasksOfAnExternalSchedulerAreCountedAtTheEnd) {
   for (const std::uint64_t id : {256U, 512U, 768U}) server_.add(id);
   server_.external = 4;
   EXPECT_EQ(dump().value().external, 4U);

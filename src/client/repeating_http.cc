@@ -22,7 +22,7 @@ bool is_away(const Result<net::HttpResponse>& answer) {
   return code == ErrorCode::unavailable;
 }
 
-/// Whole seconds; a date is not read.
+/// Reads whole seconds. A date is ignored.
 std::optional<milliseconds> retry_after(const Result<net::HttpResponse>& answer) {
   if (!answer) return std::nullopt;
   const std::string_view text = answer->header("retry-after");
@@ -39,7 +39,7 @@ bool Patience::rest(std::optional<milliseconds> told) {
   const MonotonicTime next = clock_.now() + pause;  // "0" must not repeat without a pause
   if (next > give_up_) return false;
   ++pauses_;
-  // Rung or not: the next try says how things are.
+  // It does not matter whether the doorbell rang: the next try shows whether the server is back.
   (void)clock_.wait(bell_, next);
   return true;
 }

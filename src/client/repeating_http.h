@@ -20,7 +20,7 @@
 
 namespace detent {
 
-/// Whether doing it twice is doing it once.
+/// Whether a call may be repeated: `always` if running it twice has the same effect as once.
 enum class Repeat : std::uint8_t { never, always };
 
 /// The caller's options for its next request, and the outcome afterwards.
@@ -29,7 +29,7 @@ struct CallNote {
   std::optional<MonotonicTime> give_up = {};  // the latest start of a try; no value: `retry_for`
                                               // from now
   int status = 0;                             // of the last answer; 0: there was no answer
-  int sends = 0;                              // that the server may have seen
+  int sends = 0;                              // requests that the server may have seen
 };
 
 /// The waits between the tries of a call, while there is time for another try. Thread-compatible.
@@ -53,7 +53,7 @@ class Patience {
   int pauses_ = 0;
 };
 
-/// So long from now, or the end of time.
+/// The time `retry_for` from now, but at most the end of time.
 MonotonicTime give_up_after(std::chrono::milliseconds retry_for, const Clock& clock) noexcept;
 
 /// Thread-compatible, except interrupt().
@@ -65,7 +65,7 @@ class RepeatingHttp final : public net::HttpClient {
       : http_(std::move(http)), retry_for_(retry_for), clock_(clock), note_(note) {}
 
   Result<net::HttpResponse> send(const net::HttpRequest& request) override;
-  /// Not repeated.
+  /// This function does not repeat the requests.
   Result<std::vector<net::HttpResponse>> send_all(
       const std::vector<net::HttpRequest>& requests) override {
     return http_->send_all(requests);

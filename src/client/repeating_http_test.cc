@@ -1,5 +1,5 @@
-// What is sent again and what is not, and how long it waits in between, on a clock that passes at
-// once.
+// Tests which requests are repeated, and the pauses between the tries. The clock does not really
+// wait.
 #include "client/repeating_http.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 
 enum class Seen : std::uint8_t { no, yes };
 
-/// One try each.
+/// The outcome of one try.
 struct Try {
   Result<net::HttpResponse> answer;
   Seen seen = Seen::yes;
@@ -77,7 +77,7 @@ TEST_F(RepeatingHttpTest, RepeatsA503AfterTheSecondsItNames) {
   EXPECT_EQ(note_.status, 200);
 }
 
-TEST_F(RepeatingHttpTest, RepeatsWhatAProxyAnswersThatReachesNoServer) {
+TEST_F(RepeatingHttpTest, RepeatsAfterTheAnswerOfAProxyThatReachesNoServer) {
   for (const int status : {408, 502, 504}) {
     script_ = {answered(status), answered(200)};
     EXPECT_EQ(send(Repeat::always)->status, 200) << status;
@@ -86,7 +86,7 @@ TEST_F(RepeatingHttpTest, RepeatsWhatAProxyAnswersThatReachesNoServer) {
   }
 }
 
-TEST_F(RepeatingHttpTest, ARetryAfterOfZeroDoesNotShortenItsOwnPauses) {
+TEST_F(RepeatingHttpTest, ARetryAfterOfZeroDoesNotShortenThePauses) {
   for (int i = 0; i < 3; ++i) script_.push_back(answered(503, {{"retry-after", "0"}}));
   script_.push_back(answered(200));
   EXPECT_EQ(send(Repeat::always)->status, 200);
@@ -95,14 +95,14 @@ TEST_F(RepeatingHttpTest, ARetryAfterOfZeroDoesNotShortenItsOwnPauses) {
   EXPECT_GE(clock_.pauses[2], 200ms);
 }
 
-TEST_F(RepeatingHttpTest, RepeatsForTheLongestTimeThereIs) {
+TEST_F(RepeatingHttpTest, RepeatsForTheLongestPossibleTime) {
   script_ = {lost(), answered(200)};
   const Result<net::HttpResponse> answer = send(Repeat::always, milliseconds::max());
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->status, 200);
 }
 
-TEST_F(RepeatingHttpTest, WaitsByItsOwnMeasureWhenRetryAfterIsNoNumberOfSeconds) {
+TEST_F(RepeatingHttpTest, IgnoresARetryAfterThatIsNotANumberOfSeconds) {
   for (const char* const text : {"", "-1", "1.5", "99999999999", "Fri, 02 Jan 2026 03:04:05 GMT"}) {
     script_.push_back(answered(503, {{"retry-after", text}}));
     script_.push_back(answered(200));
@@ -111,7 +111,7 @@ TEST_F(RepeatingHttpTest, WaitsByItsOwnMeasureWhenRetryAfterIsNoNumberOfSeconds)
   }
 }
 
-TEST_F(RepeatingHttpTest, RepeatsWhatWasLostOnlyWhereTwiceIsOnce) {
+TEST_F(RepeatingHttpTest, RepeatsLostCallsOnlyIfTheyMayRunTwice) {
   script_ = {lost(), answered(200)};
   EXPECT_EQ(send(Repeat::always)->status, 200);
   script_ = {lost()};
@@ -123,7 +123,7 @@ TEST_F(RepeatingHttpTest, RepeatsWhatWasLostOnlyWhereTwiceIsOnce) {
   EXPECT_EQ(note_.sends, 1);
 }
 
-TEST_F(RepeatingHttpTest, RepeatsAnythingThatTheServerHasNotSeen) {
+TEST_F(RepeatingHttpTest, RepeatsAnyCallThatTheServerHasNotSeen) {
   script_ = {lost(Seen::no), lost(Seen::no), answered(201)};
   EXPECT_EQ(send(Repeat::never)->status, 201);
   EXPECT_EQ(note_.sends, 1);

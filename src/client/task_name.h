@@ -1,4 +1,4 @@
-// How a client names a task: by the server's id for it, or by the key it was scheduled with.
+// The name of a task for a client: the server's id, or the key that the task was scheduled with.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ ClientError forged(std::string message) {
   return {.code = ClientError::Code::forbidden, .message = std::move(message)};
 }
 
-/// Null when there is none of this name.
+/// The value of the header with this name, in any case of letters. Null if there is none.
 const std::string* find_value(std::span<const client::Header> headers, std::string_view name) {
   const auto is_same = [](char a, char b) {
     return b == (a >= 'A' && a <= 'Z' ? static_cast<char>(a + ('a' - 'A')) : a);
@@ -33,7 +33,7 @@ const std::string* find_value(std::span<const client::Header> headers, std::stri
   return nullptr;
 }
 
-/// Of 1970 to what fits; none of it is refused as not fresh.
+/// Reads seconds since 1970. Returns nullopt for larger numbers, which cannot be recent anyway.
 std::optional<seconds> read_seconds(std::string_view text) {
   std::uint32_t number = 0;
   const char* const end = text.data() + text.size();
@@ -55,8 +55,8 @@ std::string sign(const std::string& secret, const std::string& content) {
   return signature;
 }
 
-/// Whether one of those that stand in the header, with spaces between, is this one. Looks at all of
-/// them, whichever it is.
+/// True if one of the signatures in the header, which are separated by spaces, is `expected`.
+/// Always compares all of them, so the time does not depend on the position.
 bool has_signature(std::string_view given, const std::string& expected) {
   bool found = false;
   while (!given.empty()) {
@@ -78,14 +78,14 @@ ClientResult<std::string> verify_webhook(std::span<const std::string> keys,
   const std::string* const sent_text = find_value(headers, "webhook-timestamp");
   const std::string* const signatures = find_value(headers, "webhook-signature");
   if (id == nullptr || sent_text == nullptr || signatures == nullptr) {
-    return forged("a header of the signature is missing");
+    return forged("webhook-id, webhook-timestamp or webhook-signature is missing");
   }
   const std::optional<seconds> sent = read_seconds(*sent_text);
-  if (!sent) return forged("webhook-timestamp is no number of seconds");
+  if (!sent) return forged("webhook-timestamp must be a number of seconds");
   const WallInstant now = options.now ? *options.now : SystemClock().wall_now();
   const auto age = std::chrono::floor<seconds>(now.time_since_epoch()) - *sent;
   if (age > options.tolerance || -age > options.tolerance) {
-    return forged("it was sent at another time");
+    return forged("webhook-timestamp differs from the current time by more than the tolerance");
   }
   const std::string content = *id + "." + *sent_text + "." + std::string(body);
   bool is_genuine = false;
@@ -97,11 +97,11 @@ ClientResult<std::string> verify_webhook(std::span<const std::string> keys,
     }
     if (!secret || secret->empty()) {
       return ClientError{.code = ClientError::Code::invalid_argument,
-                         .message = "a key is \"whsec_\" and base64"};
+                         .message = "a key must be \"whsec_\" and base64"};
     }
     is_genuine = has_signature(*signatures, sign(*secret, content)) || is_genuine;
   }
-  if (!is_genuine) return forged("no signature is of one of the keys");
+  if (!is_genuine) return forged("no signature matches one of the keys");
   return *id;
 }
 

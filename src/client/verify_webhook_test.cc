@@ -21,7 +21,7 @@ const Headers kHeaders{{"Webhook-Id", "msg_p5jXN8AQM9LWM0D4loKWxJek"},
 constexpr const char* kBody = "{\"test\": 2432232314}";
 const WallInstant kSent{std::chrono::seconds{1'614'265'330}};
 
-/// The error's code; nothing when it is genuine.
+/// The code of the error, or nullopt if the webhook is genuine.
 std::optional<Code> refusal(const Headers& headers, std::string_view body = kBody,
                             const Keys& keys = kKeys, WallInstant now = kSent) {
   const auto id = verify_webhook(keys, headers, body, {.now = now});
@@ -35,12 +35,12 @@ Headers with(std::size_t index, std::string value) {
   return headers;
 }
 
-TEST(VerifyWebhook, AnswersTheIdOfTheStandardsTestVector) {
+TEST(VerifyWebhook, ReturnsTheIdOfTheStandardTestVector) {
   EXPECT_EQ(verify_webhook(kKeys, kHeaders, kBody, {.now = kSent}).value(),
             "msg_p5jXN8AQM9LWM0D4loKWxJek");
 }
 
-TEST(VerifyWebhook, RefusesWhatDiffersInAnyPart) {
+TEST(VerifyWebhook, RefusesAChangeInAnyPart) {
   EXPECT_EQ(refusal(kHeaders, "{\"test\": 2432232315}"), Code::forbidden);
   EXPECT_EQ(refusal(kHeaders, std::string(kBody) + " "), Code::forbidden);
   EXPECT_EQ(refusal(with(0, "msg_p5jXN8AQM9LWM0D4loKWxJel")), Code::forbidden);
@@ -49,7 +49,7 @@ TEST(VerifyWebhook, RefusesWhatDiffersInAnyPart) {
   EXPECT_EQ(refusal(kHeaders, kBody, {}), Code::forbidden);
 }
 
-TEST(VerifyWebhook, RefusesSignaturesThatAreNotWholeOrOfAnotherVersion) {
+TEST(VerifyWebhook, RefusesIncompleteSignaturesAndOtherVersions) {
   const std::string genuine = kHeaders[2].value;
   for (const std::string& signature :
        {std::string(), std::string("v1,"), genuine.substr(0, genuine.size() - 1), genuine + "A",
@@ -64,7 +64,7 @@ TEST(VerifyWebhook, OneKeyAndOneSignatureOfManyAreEnough) {
   EXPECT_FALSE(refusal(kHeaders, kBody, {kKeys[0], kOtherKey}));
 }
 
-TEST(VerifyWebhook, RefusesWhatIsOldOrFromTheFuture) {
+TEST(VerifyWebhook, RefusesOldAndFutureTimestamps) {
   EXPECT_FALSE(refusal(kHeaders, kBody, kKeys, kSent + 300s));
   EXPECT_FALSE(refusal(kHeaders, kBody, kKeys, kSent - 300s));
   EXPECT_EQ(refusal(kHeaders, kBody, kKeys, kSent + 301s), Code::forbidden);
@@ -73,7 +73,7 @@ TEST(VerifyWebhook, RefusesWhatIsOldOrFromTheFuture) {
   EXPECT_FALSE(verify_webhook(kKeys, kHeaders, kBody)) << "the system's clock is of today";
 }
 
-TEST(VerifyWebhook, RefusesHeadersThatAreMissingOrNoNumber) {
+TEST(VerifyWebhook, RefusesMissingHeadersAndTimestampsThatAreNotNumbers) {
   for (std::size_t missing = 0; missing < kHeaders.size(); ++missing) {
     Headers headers = kHeaders;
     headers.erase(headers.begin() + static_cast<std::ptrdiff_t>(missing));
@@ -84,7 +84,7 @@ TEST(VerifyWebhook, RefusesHeadersThatAreMissingOrNoNumber) {
   }
 }
 
-TEST(VerifyWebhook, AKeyThatIsNoneIsTheCallersErrorAndIsNotRepeated) {
+TEST(VerifyWebhook, AnInvalidKeyIsTheCallersErrorAndIsNotShown) {
   for (const char* const key : {"", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_%"}) {
     const auto id = verify_webhook(Keys{key}, kHeaders, kBody, {.now = kSent});
     EXPECT_EQ(id.error().code, Code::invalid_argument) << key;

@@ -33,12 +33,12 @@ constexpr std::array<milliseconds, 6> kPauses{milliseconds{100},   milliseconds{
 
 std::string name_of_process() {
   std::array<char, HOST_NAME_MAX + 1> host{};
-  // Without a name the pid alone must do.
+  // If the host has no name, the process id must be enough.
   (void)::gethostname(host.data(), host.size() - 1);
   return std::string(host.data()) + ":" + std::to_string(::getpid());
 }
 
-/// After so many failures, at least one.
+/// The pause after `failures` failed calls in a row. Requires: failures > 0.
 milliseconds pause_after(std::size_t failures) {
   return kPauses[std::min(failures, kPauses.size()) - 1];
 }
@@ -52,24 +52,25 @@ bool is_conflict(const ClientResult<LeaseOutcome>& outcome) {
   return outcome && outcome.value() == LeaseOutcome::conflict;
 }
 
-/// It is not known what became of the lease.
+/// True if the client does not know whether the call took effect.
 bool is_unknown(const ClientResult<LeaseOutcome>& outcome) {
   return !outcome && outcome.error().code == ClientError::Code::unavailable;
 }
 
-/// A task that is leased to us.
+/// A task that this worker has leased.
 struct Held {
   WorkTask task;
   std::stop_source abandon;
-  Doorbell report_bell;  // ends the pause between reports that fail
+  Doorbell report_bell;  // ends the pause between failed reports
   // Guarded by the worker's mu_.
-  bool is_waiting = true;     // for a handler
-  bool is_abandoned = false;  // what its handler makes of it is not told to the server
-  bool is_reported = false;   // it is about to be told, or has been
+  bool is_waiting = true;     // no handler has begun the task
+  bool is_abandoned = false;  // the result of its handler is not reported
+  bool is_reported = false;   // its handler has ended, and its result is or was reported
   MonotonicTime lease_end{};
 };
 
-/// A server refuses a delay beyond them, and the task would wait for its lease to run out.
+/// Clamps a delay to the limits of the server. The server would refuse a longer delay, and the task
+/// would then wait until its lease expires.
 std::optional<milliseconds> within_limits(std::optional<milliseconds> delay) {
   if (delay) delay = std::clamp<milliseconds>(*delay, milliseconds{0}, kMaxDelay);
   return delay;
@@ -77,8 +78,8 @@ std::optional<milliseconds> within_limits(std::optional<milliseconds> delay) {
 
 }  // namespace
 
-/// Locks: mu_ is held for moments, stopping_mu_ by a stop() for all of its time, so that a second
-/// one waits for it.
+/// Locks: mu_ is held only briefly. stop() holds stopping_mu_ for all of its time, so a second
+/// stop() waits for the first.
 class Worker::Impl {
  public:
   Impl(Client::Impl& client, std::string queue, Handler handler, WorkerOptions options)
@@ -99,28 +100,30 @@ class Worker::Impl {
  private:
   using Leases = std::vector<std::string>;
   using Outcomes = Results<LeaseOutcome>;
-  /// A call of one of the lease verbs.
+  /// A call of one of the lease verbs: complete, fail, extend or release.
   using Verb = std::function<Result<std::vector<Result<LeaseOutcome>>>(
       ApiClient&, std::span<const std::string>)>;
 
-  // Threads.
+  // The functions of the threads.
   void lease_on() DETENT_EXCLUDES(mu_);
   void extend_on() DETENT_EXCLUDES(mu_);
   void work_on() DETENT_EXCLUDES(mu_);
 
-  /// Waits for room, and returns how much there is; 0: it is to stop.
+  /// Waits for room, and returns the number of tasks to lease. Returns 0 if the worker must stop.
   std::size_t await_room() DETENT_EXCLUDES(mu_);
   ClientResult<std::vector<json::LeasedTaskAnswer>> lease(std::size_t max) DETENT_EXCLUDES(mu_);
   void take(std::vector<json::LeasedTaskAnswer> tasks) DETENT_EXCLUDES(mu_);
-  /// Waits for a task; null: it is to stop, and there is none.
+  /// Waits for a task. Returns null if the worker must stop and no task is left.
   std::shared_ptr<Held> next_task() DETENT_EXCLUDES(mu_);
   WorkResult handle(const WorkTask& task) const;
-  /// The handler is done with it: from now on it cannot be abandoned, if it is not.
+  /// Called when the handler has ended. True if the result must be reported; the task can then no
+  /// longer be abandoned.
   bool is_to_be_reported(Held& held) DETENT_EXCLUDES(mu_);
   void report(Held& held, const WorkResult& result) DETENT_EXCLUDES(mu_);
-  /// Waits for the next report; false: the lease has run out, or a stop waits no longer.
+  /// Waits before the next report. Returns false if the lease has expired, or if a stop no longer
+  /// waits.
   bool rest(Held& held, milliseconds pause) DETENT_EXCLUDES(mu_);
-  /// An outcome each. An error is told, once for all of them.
+  /// Sends a report. Returns one outcome for each lease. Calls on_error once if there are errors.
   Outcomes tell(const Leases& leases, const Verb& verb, std::optional<milliseconds> retry_for = {});
   void keep(const Leases& leases) DETENT_EXCLUDES(mu_);
   void lose(const Leases& leases) DETENT_EXCLUDES(mu_);
@@ -141,22 +144,23 @@ class Worker::Impl {
   const std::string name_;
   const internal::HomeProcess home_;
 
-  // Synchronise themselves.
-  Doorbell lease_bell_;   // ends the pause between leases that fail
+  // These synchronise themselves.
+  Doorbell lease_bell_;   // ends the pause between failed leases
   Doorbell extend_bell_;  // ends the wait for the next extension
-  Doorbell empty_bell_;   // a task has gone, for stop()
+  Doorbell empty_bell_;   // rings when a task is forgotten, for stop()
 
   Mutex stopping_mu_;
 
   Mutex mu_;
-  CondVar changed_;  // of what mu_ guards
-  // By lease. Shared with the thread whose handler runs it.
+  CondVar changed_;  // notified when data under mu_ changes
+  // By lease. Each task is shared with the thread whose handler runs it.
   std::map<std::string, std::shared_ptr<Held>> held_ DETENT_GUARDED_BY(mu_);
-  std::deque<std::shared_ptr<Held>> waiting_ DETENT_GUARDED_BY(mu_);  // those no handler has begun
-  std::unique_ptr<ClientConnection> poll_ DETENT_GUARDED_BY(mu_);  // made once, used by lease_on()
+  std::deque<std::shared_ptr<Held>> waiting_ DETENT_GUARDED_BY(mu_);  // no handler has begun these
+  // Created once, and used only by lease_on().
+  std::unique_ptr<ClientConnection> poll_ DETENT_GUARDED_BY(mu_);
   bool is_stopping_ DETENT_GUARDED_BY(mu_) = false;
   bool is_grace_over_ DETENT_GUARDED_BY(mu_) = false;
-  bool is_over_ DETENT_GUARDED_BY(mu_) = false;  // nothing is held, and nothing will be
+  bool is_over_ DETENT_GUARDED_BY(mu_) = false;  // no task is held, and no task will be held
 
   std::vector<Thread> threads_ DETENT_GUARDED_BY(stopping_mu_);
 };
@@ -187,10 +191,11 @@ void Worker::Impl::stop(milliseconds grace) {
   release(unbegun);
   Clock& clock = client_.clock();
   const MonotonicTime until = give_up_after(grace, clock);
-  // The condition is looked at again, whatever ended the wait.
+  // Whatever ended the wait, the loop checks its condition again.
   while (!held_leases().empty() && clock.now() < until) (void)clock.wait(empty_bell_, until);
   release(abandon_running());
-  while (!held_leases().empty()) (void)clock.wait(empty_bell_, std::nullopt);  // a report each
+  // Each of these tasks has at most one report left.
+  while (!held_leases().empty()) (void)clock.wait(empty_bell_, std::nullopt);
   {
     const MutexLock inner(mu_);
     is_over_ = true;
@@ -217,7 +222,7 @@ void Worker::Impl::lease_on() {
     }
     if (is_stopping()) return;
     options_.on_error(tasks.error());
-    // A stop rings too: the loop looks for one.
+    // A stop also rings this doorbell; the next await_room() notices the stop.
     (void)client_.clock().wait(lease_bell_, client_.clock().now() + pause_after(++failures));
   }
 }
@@ -280,7 +285,7 @@ Worker::Impl::Leases Worker::Impl::drop_waiting() {
 
 void Worker::Impl::release(const Leases& leases) {
   if (leases.empty()) return;
-  // A lease that cannot be released runs out.
+  // If a lease cannot be released, it expires later. So the results are ignored.
   (void)tell(leases, [](ApiClient& api, std::span<const std::string> some) {
     return api.release(some, json::Release{});
   });
@@ -310,7 +315,7 @@ void Worker::Impl::extend_on() {
   const milliseconds third = options_.visibility_timeout / 3;
   for (std::size_t failures = 0; !is_over();) {
     const milliseconds pause = failures == 0 ? third : std::min(third, pause_after(failures));
-    // A stop rings too: the loop looks for one.
+    // A stop also rings this doorbell; the loop condition notices the stop.
     (void)clock.wait(extend_bell_, give_up_after(pause, clock));
     const Leases leases = held_leases();
     // Each call is made once. Repeats of a call would delay the extension of leases on other
@@ -347,7 +352,8 @@ Worker::Impl::Leases Worker::Impl::held_leases() {
   return leases;
 }
 
-/// They are somebody else's by now: those that are not begun are forgotten.
+/// Handles lost leases: other workers may have these tasks. Tells the handlers to abandon their
+/// tasks, and forgets the tasks that no handler has begun.
 void Worker::Impl::lose(const Leases& leases) {
   std::vector<std::shared_ptr<Held>> lost;
   Leases unbegun;
@@ -424,12 +430,12 @@ WorkResult Worker::Impl::handle(const WorkTask& task) const {
   } catch (const std::exception& thrown) {
     return Retry{.error = thrown.what()};
   } catch (...) {
-    // A thrown value that is no std::exception has no text.
-    return Retry{.error = "the handler threw"};
+    // A thrown value that is not a std::exception has no text.
+    return Retry{.error = "the handler threw something that is not a std::exception"};
   }
 }
 
-/// Reports until the server says what became of the lease, or the lease has run out.
+/// Repeats the report until the server gives a result for the lease, or the lease has expired.
 void Worker::Impl::report(Held& held, const WorkResult& result) {
   const Leases leases{held.task.task.lease};
   const auto verb = [&result](ApiClient& api, std::span<const std::string> some) {
@@ -441,7 +447,7 @@ void Worker::Impl::report(Held& held, const WorkResult& result) {
   do {
     const ClientResult<LeaseOutcome> outcome = tell(leases, verb).front();
     if (is_conflict(outcome)) {
-      // What was answered `unavailable` may have been carried out.
+      // A report that was answered with `unavailable` may have taken effect.
       const char* const or_done = failures > 0 ? ", or an earlier report was carried out" : "";
       options_.on_error(lost_lease(held.task.task.id, or_done));
     }
@@ -465,7 +471,8 @@ Worker::Impl::Outcomes Worker::Impl::tell(const Leases& leases, const Verb& verb
   auto results =
       client_.call_each(Repeat::always, std::span<const std::string>(leases), verb, retry_for);
   ClientError failure =
-      results ? ClientError{.message = "the server answered for other leases"} : results.error();
+      results ? ClientError{.message = "the server's answer has results for other leases"}
+              : results.error();
   if (!results || results.value().size() != leases.size()) {
     results = Outcomes(leases.size(), failure);
   }
@@ -476,7 +483,8 @@ Worker::Impl::Outcomes Worker::Impl::tell(const Leases& leases, const Verb& verb
   return outcomes;
 }
 
-// ---- the face -----------------------------------------------------------------------------------
+// ---- the public class
+// -------------------------------------------------------------------------------
 
 Worker::Worker(Client& client, std::string queue, Handler handler, WorkerOptions options)
     : impl_(std::make_unique<Impl>(*client.impl_, std::move(queue), std::move(handler),
@@ -484,7 +492,7 @@ Worker::Worker(Client& client, std::string queue, Handler handler, WorkerOptions
 
 Worker::~Worker() {
   stop();
-  if (impl_->was_left()) static_cast<void>(impl_.release());  // its threads cannot be joined
+  if (impl_->was_left()) static_cast<void>(impl_.release());  // a child cannot join its threads
 }
 
 void Worker::start() {

@@ -1,5 +1,5 @@
-// The worker's threads against a server in this process that hands out tasks and notes what it is
-// told. The real server is in tests/clients.
+// Tests the worker's threads with a server in this process that hands out tasks and records the
+// reports. tests/clients uses the real server.
 #include "detent/worker.h"
 
 #include <gtest/gtest.h>
@@ -31,10 +31,10 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 
 constexpr std::string_view kLeases = "/v1/leases/";
 
-/// Tasks 1, 2, … up to a number; a lease is named after its task. Thread-safe.
+/// Hands out the tasks 1, 2, … up to a number. Each lease is named after its task. Thread-safe.
 class TaskServer {
  public:
-  /// What becomes of a lease that is asked about so often with this verb.
+  /// The outcome of the call number `times` with this verb for the lease of a task.
   using OutcomeOf =
       std::function<Result<LeaseOutcome>(std::string_view verb, std::uint64_t task, int times)>;
 
@@ -48,7 +48,8 @@ class TaskServer {
     return asked_[{verb, task}];
   }
 
-  // Written on the server's thread, read by the test: sums and flags, so relaxed would do.
+  // The server's thread writes these sums and flags, and the test reads them. Relaxed order would
+  // be enough.
   std::atomic<std::uint64_t> completed = 0;
   std::atomic<std::uint64_t> failed = 0;
   std::atomic<std::uint64_t> released = 0;
@@ -66,7 +67,7 @@ class TaskServer {
     if (verb == "complete") completed += outcomes.size();
     if (verb == "fail") failed += outcomes.size();
     if (verb == "release") released += outcomes.size();
-    // As a cluster does it: when all has failed, and alike, so does the call.
+    // Like a cluster: if all elements failed with the same error, the whole call fails.
     const bool are_away = std::ranges::all_of(outcomes, [](const auto& outcome) {
       return !outcome && outcome.error().code == ErrorCode::unavailable;
     });
@@ -100,7 +101,7 @@ class TaskServer {
     if (tasks.empty()) {
       is_asked_for_more = true;
       responder.on_gone([] {});
-      return held_.push_back(responder);  // a long poll, for as long as the client is there
+      return held_.push_back(responder);  // a long poll that stays open as long as the client
     }
     responder.send({.body = json::render_leased_tasks(tasks)});
   }
@@ -109,8 +110,8 @@ class TaskServer {
   const OutcomeOf outcome_of_;
   Mutex mu_;
   std::map<std::pair<std::string, std::uint64_t>, int> asked_ DETENT_GUARDED_BY(mu_);
-  std::uint64_t next_ = 1;            // the server's thread only, as the next
-  std::vector<net::Responder> held_;  // unanswered
+  std::uint64_t next_ = 1;            // next_ and held_: used only by the server's thread
+  std::vector<net::Responder> held_;  // unanswered polls
   std::unique_ptr<net::HttpServer> server_ =
       net::start_server([this](const net::HttpRequest& request, const net::Responder& responder) {
         answer(request, responder);
@@ -121,7 +122,7 @@ const Error kShardAway{ErrorCode::unavailable, "shard 3 is away", ""};
 
 class WorkerTest : public testing::Test {
  protected:
-  /// Asks again until it is so.
+  /// Waits until `is_so` returns true.
   template <class F>
   void until(F is_so) {
     while (!is_so()) (void)clock_.wait(bell_, clock_.now() + 1ms);
@@ -150,7 +151,7 @@ TEST_F(WorkerTest, ReportsEachOfManyTasksOnce) {
   EXPECT_EQ(server.released, 0U);
 }
 
-// The server here, as the real one, reads no delay that is negative or longer than it may be.
+// The test server refuses negative and too long delays, as the real server does.
 TEST_F(WorkerTest, ReportsARetryWhateverItsDelay) {
   TaskServer server(3);
   Client client = Client::create(server.url()).value();
@@ -165,7 +166,7 @@ TEST_F(WorkerTest, ReportsARetryWhateverItsDelay) {
   EXPECT_EQ(server.failed, 3U);
 }
 
-TEST_F(WorkerTest, InAChildProcessItsEndWaitsForNoThread) {
+TEST_F(WorkerTest, ItsDestructorDoesNotWaitForThreadsInAChildProcess) {
   GTEST_FLAG_SET(death_test_style, "fast");
   TaskServer server(1);
   Client client = Client::create(server.url()).value();
@@ -181,7 +182,7 @@ TEST_F(WorkerTest, InAChildProcessItsEndWaitsForNoThread) {
       testing::ExitedWithCode(EXIT_SUCCESS), "");
 }
 
-TEST_F(WorkerTest, AStopReleasesWhatIsNotBegunAndReportsTheRest) {
+TEST_F(WorkerTest, AStopReleasesUnbegunTasksAndReportsTheOthers) {
   TaskServer server(12);
   Client client = Client::create(server.url()).value();
   std::atomic<int> begun = 0;           // a sum
@@ -204,7 +205,7 @@ TEST_F(WorkerTest, AStopReleasesWhatIsNotBegunAndReportsTheRest) {
   EXPECT_EQ(begun, 2);
 }
 
-TEST_F(WorkerTest, ALostLeaseAbandonsItsTaskAndNothingIsReported) {
+TEST_F(WorkerTest, ALostLeaseAbandonsItsTaskWithoutAReport) {
   TaskServer server(3);
   Client client = Client::create(server.url()).value();
   std::atomic<int> lost = 0;  // a sum
@@ -226,7 +227,8 @@ TEST_F(WorkerTest, ALostLeaseAbandonsItsTaskAndNothingIsReported) {
   EXPECT_EQ(server.ended(), 0U);
 }
 
-/// A worker of a cluster one of whose shards is away for some leases, and what it tells of it.
+/// A worker of a cluster in which the shard of some leases is away. Tests its reports and its
+/// errors.
 class ShardAwayTest : public WorkerTest {
  protected:
   using Code = ClientError::Code;
@@ -237,7 +239,7 @@ class ShardAwayTest : public WorkerTest {
               errors_.push_back(error);
             }};
   }
-  /// It repeats nothing by itself, so that the worker has to.
+  /// This client repeats no calls, so the worker must repeat its reports.
   static Client client_of(const TaskServer& server) {
     return Client::create(server.url(), {.retry_for = 0ms}).value();
   }
@@ -300,7 +302,8 @@ TEST_F(ShardAwayTest, ALeaseThatCouldNotBeExtendedIsKept) {
   expect_only_unavailable();
 }
 
-/// Leases of other shards can join while one shard is away: they must not wait for its call.
+/// While one shard is away, the worker can get leases of other shards. Their extension must not
+/// wait for a repeated call.
 TEST_F(ShardAwayTest, AnExtensionIsNotRepeatedWithinItsCall) {
   std::atomic<bool> may_go_on = false;  // a flag
   TaskServer server(1, [&](std::string_view verb, auto, int times) -> Result<LeaseOutcome> {
@@ -326,7 +329,7 @@ TEST_F(ShardAwayTest, AnExtensionIsNotRepeatedWithinItsCall) {
   expect_only_unavailable();
 }
 
-TEST_F(ShardAwayTest, AReportIsGivenUpWhenTheLeaseHasRunOut) {
+TEST_F(ShardAwayTest, AReportEndsWhenTheLeaseHasExpired) {
   TaskServer server(1, [](auto, auto, auto) -> Result<LeaseOutcome> { return kShardAway; });
   Client client = client_of(server);
   WorkerOptions with = options();
@@ -340,7 +343,7 @@ TEST_F(ShardAwayTest, AReportIsGivenUpWhenTheLeaseHasRunOut) {
   expect_only_unavailable();
 }
 
-TEST_F(ShardAwayTest, AStopGivesUpReportsOnceItsGraceIsOver) {
+TEST_F(ShardAwayTest, AStopEndsReportsAfterItsGrace) {
   TaskServer server(1, [](std::string_view verb, auto, auto) -> Result<LeaseOutcome> {
     if (verb == "complete") return kShardAway;
     return LeaseOutcome::done;
