@@ -20,7 +20,7 @@
 
 namespace detent {
 
-/// Opens immediately, and takes time to close.
+/// A ShardHost that opens shards immediately and needs time to close them.
 class SimulatedHost final : public ShardHost {
  public:
   SimulatedHost(const Clock& clock, std::chrono::milliseconds close_time)
@@ -34,12 +34,12 @@ class SimulatedHost final : public ShardHost {
   bool is_closed(ShardNumber shard) override { return !serves(shard); }
   void drop(ShardNumber shard) override { serving_.erase(shard); }
 
-  /// True from open() until it is closed or dropped.
+  /// True from open() until the shard is closed or dropped.
   bool serves(ShardNumber shard) const {
     const auto it = serving_.find(shard);
     return it != serving_.end() && it->second.until > clock_.now();
   }
-  /// Requires: it serves it.
+  /// Requires: serves(shard).
   const ShardLease& lease(ShardNumber shard) const { return serving_.at(shard).lease; }
 
  private:
@@ -59,7 +59,7 @@ class KeeperSimulation {
   KeeperSimulation(std::uint64_t seed, ShardNumber shards, std::chrono::milliseconds lease_length)
       : rng_(seed), table_(clock_, shards, lease_length) {}
 
-  /// A node that steps for the first time within a fifth of a lease.
+  /// Adds a node. Its first step is within a fifth of a lease.
   std::size_t add_node() {
     const std::string name = "node-" + std::to_string(nodes_.size());
     auto node = std::make_unique<Node>(clock_, table_, Member{name, name + ":7070"}, rng_.next());
@@ -98,7 +98,7 @@ class KeeperSimulation {
     clock_.advance(until - clock_.now());
   }
 
-  /// How many nodes serve the shard and are sure that its lease is theirs.
+  /// The number of nodes that serve the shard and are sure to hold its lease.
   int sure_owners(ShardNumber shard) const {
     int owners = 0;
     for (const auto& node : nodes_) {
@@ -108,7 +108,7 @@ class KeeperSimulation {
     }
     return owners;
   }
-  /// Shards without any.
+  /// The number of shards without such a node.
   std::size_t orphans() const {
     std::size_t orphans = 0;
     for (ShardNumber shard = 0; shard < table_.shards(); ++shard) {
@@ -116,14 +116,14 @@ class KeeperSimulation {
     }
     return orphans;
   }
-  /// How often a shard has been taken, of all shards.
+  /// How often shards have been taken, summed over all shards.
   std::uint64_t times_taken() {
     std::uint64_t taken = 0;
     const Result<std::vector<ShardOwner>> owners = table_.owners();
     for (const ShardOwner& owner : *owners) taken += owner.epoch;
     return taken;
   }
-  /// How many shards each node has that is alive.
+  /// The number of shards of each live node.
   std::multiset<std::size_t> loads() const {
     std::multiset<std::size_t> loads;
     for (const auto& node : nodes_) {

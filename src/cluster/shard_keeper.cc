@@ -17,7 +17,7 @@ constexpr int kBeatsALease = 5;
 /// a shard while it moves.
 constexpr int kLooksALease = 40;
 
-/// The higher, the rather is the shard for this node.
+/// The rank of a node for a shard. A node with a higher rank is preferred for the shard.
 std::uint64_t rank_of(std::string_view node, ShardNumber shard) noexcept {
   return Rng(fnv1a(std::string(node) + "/" + std::to_string(shard))).next();
 }
@@ -67,7 +67,8 @@ Result<void> ShardKeeper::step() {
   return take_missing(view.free, share);
 }
 
-/// A lease lasts for sure from before the table was asked, and no longer.
+/// Updates the held shards. A lease is certain to last only for its length from before the table
+/// was asked, because the table may have renewed it at that moment.
 void ShardKeeper::renewed(const ClusterView& view, MonotonicTime asked_at) {
   for (auto it = held_.begin(); it != held_.end();) {
     auto& [shard, holding] = *it;
@@ -111,8 +112,8 @@ void ShardKeeper::close_surplus(std::size_t share) {
   }
 }
 
-/// Another node may be faster, so each shard is tried once, and only as many as are missing. The
-/// next step sees which shards are free then.
+/// Takes free shards. Another node may be faster, so each shard is tried only once, and only as
+/// many as this node lacks. The next step sees which shards are still free.
 Result<void> ShardKeeper::take_missing(const std::vector<ShardNumber>& free, std::size_t share) {
   std::vector<std::pair<std::size_t, ShardNumber>> by_preference;
   for (const ShardNumber shard : free) by_preference.emplace_back(nodes_before_me(shard), shard);

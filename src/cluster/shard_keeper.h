@@ -37,25 +37,25 @@ class ShardHost {
  public:
   virtual ~ShardHost() = default;
 
-  /// The shard is this node's at this epoch: reads its tasks and serves them.
+  /// Called when this node owns the shard, with its epoch. Reads its tasks and serves them.
   virtual void open(const ShardLease& lease) = 0;
   /// Finishes the work with the shard: writes out open leases, and accepts no further requests.
   virtual void close(ShardNumber shard) = 0;
-  /// Whether that, or a failed open(), has come to its end. Stays so until the next open().
+  /// True once close(), or a failed open(), has finished. Stays true until the next open().
   virtual bool is_closed(ShardNumber shard) = 0;
   /// The shard was given up, or another node already has it: forgets all of it immediately.
   virtual void drop(ShardNumber shard) = 0;
 };
 
-/// How many of `shards` are the share of the member `node`, which must be among `members` and not
-/// be leaving. Those of all that stay add up to `shards`. O(members).
+/// The number of `shards` that are the share of the member `node`. `node` must be among `members`
+/// and must not be leaving. The shares of all staying members add up to `shards`. O(members).
 std::size_t fair_share(const std::vector<Member>& members, std::string_view node,
                        ShardNumber shards);
 
-/// Thread-compatible: one thread calls step() when it is time, and the others.
+/// Thread-compatible: one thread calls step() when it is due, and also the other functions.
 class ShardKeeper {
  public:
-  /// All must outlive it. `seed` spreads the beats of nodes that were started together.
+  /// All references must outlive it. `seed` spreads the heartbeats of nodes that start together.
   ShardKeeper(LeaseTable& table, ShardHost& host, const Clock& clock, Member me,
               std::uint64_t seed);
 
@@ -76,10 +76,10 @@ class ShardKeeper {
   /// taken it again since then. After this time the node leases no task of the shard, although it
   /// may still own it.
   std::optional<MonotonicTime> held_until(const ShardLease& lease) const noexcept;
-  /// By number, those that are being closed as well.
+  /// The held shards, by number. Includes the shards that are being closed.
   std::vector<ShardLease> held() const;
   const std::vector<Member>& members() const noexcept { return members_; }
-  /// As of the last beat.
+  /// The missing members as of the last heartbeat.
   const std::vector<MissingMember>& missing() const noexcept { return missing_; }
 
  private:
@@ -93,7 +93,7 @@ class ShardKeeper {
   Result<void> give_up_closed();
   void close_surplus(std::size_t share);
   Result<void> take_missing(const std::vector<ShardNumber>& free, std::size_t share);
-  /// How many members rank higher for the shard. O(members).
+  /// The number of members that rank higher for the shard. O(members).
   std::size_t nodes_before_me(ShardNumber shard) const;
   std::size_t open_count() const noexcept;
 

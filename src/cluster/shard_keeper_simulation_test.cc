@@ -1,5 +1,5 @@
-// Many keepers on one table: no shard ever has two owners that are sure of it, and all comes to
-// rest in equal shares, whatever died, stood still or could not reach the table before.
+// Simulates many keepers that share one table. A shard must never have two owners that are sure of
+// it. After nodes died, paused or could not reach the table, the shards must be balanced again.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -25,7 +25,7 @@ void expect_at_rest(const KeeperSimulation& cluster) {
   EXPECT_LE(*loads.rbegin() - *loads.begin(), 1u) << "the shares differ";
 }
 
-TEST(ShardKeeperSimulation, ComesToRestInEqualSharesHoweverManyNodes) {
+TEST(ShardKeeperSimulation, BalancesTheShardsForAnyNumberOfNodes) {
   for (const std::size_t nodes : {1u, 2u, 3u, 7u, 20u, 100u}) {
     KeeperSimulation cluster(test_seed(), 256, kLease);
     for (std::size_t i = 0; i < nodes; ++i) cluster.add_node();
@@ -34,7 +34,7 @@ TEST(ShardKeeperSimulation, ComesToRestInEqualSharesHoweverManyNodes) {
   }
 }
 
-TEST(ShardKeeperSimulation, MovesNothingAtRest) {
+TEST(ShardKeeperSimulation, MovesNoShardAfterItIsBalanced) {
   KeeperSimulation cluster(test_seed(), 64, kLease);
   for (int i = 0; i < 5; ++i) cluster.add_node();
   cluster.run_for(kLease * 3);
@@ -43,7 +43,7 @@ TEST(ShardKeeperSimulation, MovesNothingAtRest) {
   EXPECT_EQ(cluster.times_taken(), before);
 }
 
-TEST(ShardKeeperSimulation, MovesNoMoreThanTheShareOfANewNode) {
+TEST(ShardKeeperSimulation, ANewNodeMovesOnlyItsShare) {
   KeeperSimulation cluster(test_seed(), 60, kLease);
   for (int i = 0; i < 5; ++i) cluster.add_node();
   cluster.run_for(kLease * 3);
@@ -54,13 +54,13 @@ TEST(ShardKeeperSimulation, MovesNoMoreThanTheShareOfANewNode) {
   expect_at_rest(cluster);
 }
 
-TEST(ShardKeeperSimulation, TakesOverFromTheDeadWithinALeaseAndABeat) {
+TEST(ShardKeeperSimulation, TakesOverFromADeadNodeSoonAfterItsLease) {
   KeeperSimulation cluster(test_seed(), 64, kLease);
   for (int i = 0; i < 4; ++i) cluster.add_node();
   cluster.run_for(kLease * 3);
   cluster.kill(2);
-  // A beat, at the latest a fifth and a tenth of that more; and as many again while two that
-  // reached for the same shard find others.
+  // The next heartbeat comes at the latest after 22 % of a lease. Two more heartbeats are needed if
+  // two nodes try to take the same shard and must find other shards.
   cluster.run_for(kLease + kLease * 22 / 100 * 3);
   expect_at_rest(cluster);
 }
@@ -70,19 +70,19 @@ TEST(ShardKeeperSimulation, LeavesNoGapWhenANodeRetires) {
   for (int i = 0; i < 4; ++i) cluster.add_node();
   cluster.run_for(kLease * 3);
   cluster.retire(1);
-  cluster.run_for(milliseconds{2'500});  // two beats, and the time to close between them
+  cluster.run_for(milliseconds{2'500});  // two heartbeats, and the time to close between them
   EXPECT_TRUE(cluster.keeper(1).is_empty());
-  cluster.run_for(kLease * 22 / 100 * 2);  // a beat of the others, and one more for a race of two
-  EXPECT_EQ(cluster.orphans(), 0u) << "though it is still a member";
+  cluster.run_for(kLease * 22 / 100 * 2);  // two heartbeats of the others, in case of a race
+  EXPECT_EQ(cluster.orphans(), 0u) << "although the node is still a member";
   ASSERT_TRUE(cluster.table().leave({"node-1", "node-1:7070"}));
   cluster.kill(1);
   cluster.run_for(kLease);
   expect_at_rest(cluster);
 }
 
-// Whoever asks first when the table is back finds all others dead and their shards free, and takes
-// them all.
-TEST(ShardKeeperSimulation, IsBalancedSoonAfterTheTableWasAwayForLong) {
+// When the table is back, the first node that asks finds all other nodes dead and all their shards
+// free. It takes all shards, which must then be balanced.
+TEST(ShardKeeperSimulation, IsBalancedSoonAfterALongOutageOfTheTable) {
   const std::uint64_t first = test_seed();
   for (std::uint64_t seed = first; seed < first + 20; ++seed) {
     SCOPED_TRACE(replay_hint(seed));
@@ -92,14 +92,14 @@ TEST(ShardKeeperSimulation, IsBalancedSoonAfterTheTableWasAwayForLong) {
     cluster.table().set_unreachable(true);
     cluster.run_for(kLease * 3);
     cluster.table().set_unreachable(false);
-    // A beat until all are seen, one until what is too much is closed, one until it is taken, and
-    // as many again while two that reached for the same shard find others.
+    // One heartbeat until all nodes are seen, one until the surplus is closed, and one until it is
+    // taken. More heartbeats are needed if two nodes try to take the same shard.
     cluster.run_for(kLease);
     expect_at_rest(cluster);
   }
 }
 
-/// Chaos of one seed: nodes come, die, stand still and lose the table for a while.
+/// One random run: nodes join, die, pause and lose the table for a while.
 void run_chaos(std::uint64_t seed) {
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -135,7 +135,7 @@ void run_chaos(std::uint64_t seed) {
   expect_at_rest(cluster);
 }
 
-TEST(ShardKeeperSimulation, HasNeverTwoOwnersThroughDeathsPausesAndPartitions) {
+TEST(ShardKeeperSimulation, NeverHasTwoOwnersThroughDeathsPausesAndPartitions) {
   const std::uint64_t first = test_seed();
   for (int run = 0; run < test_rounds(50) && !::testing::Test::HasFailure(); ++run) {
     run_chaos(first + static_cast<std::uint64_t>(run));

@@ -1,4 +1,4 @@
-// What one keeper does, call by call. The table's clock and the node's are one that is moved.
+// Tests one keeper, call by call. The table and the node share one clock, which the test advances.
 #include "cluster/shard_keeper.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(FairShare, SumsUpToAllShards) {
   }
 }
 
-TEST(FairShare, IsOfThoseThatStay) {
+TEST(FairShare, CountsOnlyStayingMembers) {
   std::vector<Member> members{{"ada", ""}, {"ben", ""}, {"cay", ""}};
   members[0].presence = Presence::leaving;
   EXPECT_EQ(fair_share(members, "ben", 7), 4u);
@@ -48,7 +48,7 @@ class ShardKeepers : public ::testing::Test {
   static constexpr milliseconds kCloseTime{500};
 
   std::size_t held() const { return keeper_.held().size(); }
-  /// Another node that is alive, without any shard.
+  /// Makes another node known that is alive and has no shard.
   void meet(const std::string& node) { ASSERT_TRUE(table_.beat({node, ""}, {})); }
 
   ManualClock clock_;
@@ -75,7 +75,7 @@ TEST_F(ShardKeepers, TakeNoMoreThanTheirShare) {
   EXPECT_EQ(held(), 2u);
 }
 
-TEST_F(ShardKeepers, GiveUpWhatIsMoreOnlyOnceItIsClosed) {
+TEST_F(ShardKeepers, GiveUpASurplusOnlyAfterItIsClosed) {
   ASSERT_TRUE(keeper_.step());
   meet("ben");
   ASSERT_TRUE(keeper_.step());
@@ -89,7 +89,7 @@ TEST_F(ShardKeepers, GiveUpWhatIsMoreOnlyOnceItIsClosed) {
   EXPECT_EQ(held(), 3u);  // and does not take them again
 }
 
-/// What a node of ten takes of 100 shards when it is the first to look.
+/// The shards that a node takes first, if it is one of ten members and 100 shards are free.
 std::set<ShardNumber> first_choice(const std::string& node) {
   ManualClock clock;
   MemoryLeaseTable table(clock, 100, seconds{10});
@@ -105,7 +105,7 @@ std::set<ShardNumber> first_choice(const std::string& node) {
 TEST(ShardKeepersOfOneMoment, ReachForDifferentShards) {
   std::set<ShardNumber> all;
   for (int i = 0; i < 10; ++i) all.merge(first_choice("node-" + std::to_string(i)));
-  EXPECT_GE(all.size(), 80u) << "of 100 that are reached for";
+  EXPECT_GE(all.size(), 80u) << "different shards in 100 attempts";
 }
 
 TEST_F(ShardKeepers, StepSeveralTimesInALease) {
@@ -123,7 +123,7 @@ TEST_F(ShardKeepers, StepSeveralTimesInALease) {
   EXPECT_EQ(keeper_.held_until({0, 1}), clock_.now() + kLease);
 }
 
-TEST_F(ShardKeepers, LookAgainSoonWhileShardsAreBeingClosed) {
+TEST_F(ShardKeepers, StepSoonerWhileShardsAreBeingClosed) {
   ASSERT_TRUE(keeper_.step());
   meet("ben");
   ASSERT_TRUE(keeper_.step());  // closes three
@@ -133,7 +133,7 @@ TEST_F(ShardKeepers, LookAgainSoonWhileShardsAreBeingClosed) {
   EXPECT_GE(keeper_.next_step() - clock_.now(), milliseconds{1'500});
 }
 
-TEST_F(ShardKeepers, DropWhatAnotherHasTaken) {
+TEST_F(ShardKeepers, DropShardsThatAnotherNodeHasTaken) {
   ASSERT_TRUE(keeper_.step());
   clock_.advance(kLease);
   ASSERT_TRUE(*table_.take(4, "ben"));
@@ -152,7 +152,7 @@ TEST_F(ShardKeepers, AreNotSureOfALeasePastItsEndWhenTheTableDoesNotAnswer) {
   EXPECT_EQ(failed.error().code, ErrorCode::unavailable);
   EXPECT_GT(keeper_.next_step(), clock_.now());
   EXPECT_EQ(keeper_.held_until({0, 1}), taken_at + kLease);
-  EXPECT_EQ(held(), 6u);  // nobody else may have it: it goes on when the table answers
+  EXPECT_EQ(held(), 6u);  // it keeps the shards, because perhaps no other node has taken them
   table_.set_unreachable(false);
   clock_.advance(kLease);
   ASSERT_TRUE(keeper_.step());
@@ -179,7 +179,7 @@ TEST_F(ShardKeepers, GiveUpAllWhenTheyRetire) {
   EXPECT_EQ(table_.beat({"ben", ""}, {})->free.size(), 6u);
 }
 
-TEST_F(ShardKeepers, TakeTheShareOfOneThatLeaves) {
+TEST_F(ShardKeepers, TakeTheShareOfALeavingNode) {
   Member ben{"ben", ""};
   ASSERT_TRUE(table_.beat(ben, {}));
   ASSERT_TRUE(keeper_.step());
@@ -198,7 +198,7 @@ TEST_F(ShardKeepers, TellTheOthersThatTheyLeave) {
   EXPECT_EQ(table_.beat({"ben", ""}, {})->members.front().presence, Presence::leaving);
 }
 
-TEST_F(ShardKeepers, AreNotSureOfAShardAtAnEpochBeforeItsLast) {
+TEST_F(ShardKeepers, AreNotSureOfAShardAtAnOldEpoch) {
   ASSERT_TRUE(keeper_.step());
   clock_.advance(kLease);
   ASSERT_TRUE(table_.give_up(**table_.take(4, "ben")));
@@ -207,7 +207,7 @@ TEST_F(ShardKeepers, AreNotSureOfAShardAtAnEpochBeforeItsLast) {
   EXPECT_EQ(keeper_.held_until({4, 3}), clock_.now() + kLease);
 }
 
-TEST_F(ShardKeepers, TakeBackNothingThatTheyAreClosing) {
+TEST_F(ShardKeepers, DoNotTakeBackShardsThatTheyAreClosing) {
   ASSERT_TRUE(keeper_.step());
   meet("ben");
   ASSERT_TRUE(keeper_.step());  // closes three
@@ -215,7 +215,7 @@ TEST_F(ShardKeepers, TakeBackNothingThatTheyAreClosing) {
   ASSERT_TRUE(keeper_.step());  // wants six again
   EXPECT_EQ(keeper_.held().back().epoch, 1u);
   clock_.advance(kCloseTime);
-  ASSERT_TRUE(keeper_.step());  // gives the three up, and takes them as anybody may
+  ASSERT_TRUE(keeper_.step());  // gives up the three, and takes them like any free shard
   EXPECT_EQ(held(), 6u);
   std::size_t taken_again = 0;
   for (const ShardLease& lease : keeper_.held()) {

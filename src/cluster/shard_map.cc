@@ -9,12 +9,12 @@
 namespace detent {
 namespace {
 
-/// A number below `count`.
+/// A number below `count` that depends only on `text`.
 std::uint64_t hashed(std::string_view text, std::uint64_t count) noexcept {
   return Rng(fnv1a(text)).next() % count;
 }
 
-/// How many partitions have a shard of their own.
+/// The number of partitions that have their own shard: there cannot be more than there are shards.
 std::uint32_t parts_of(std::uint32_t partitions, ShardNumber shards) noexcept {
   return std::clamp<std::uint32_t>(partitions, 1, shards);
 }

@@ -26,25 +26,26 @@
 
 namespace detent {
 
-/// Requires: 0 < shards. By FNV-1a, mixed: names that differ in a digit spread evenly. O(length).
+/// Requires: 0 < shards. Mixes an FNV-1a hash, so that names that differ only in a digit spread
+/// evenly. O(length).
 ShardNumber shard_of_queue(std::string_view queue, ShardNumber shards) noexcept;
 /// An id contains its shard. An invalid id may name a shard that does not exist.
 constexpr ShardNumber shard_of_task(TaskId id) noexcept {
   return static_cast<ShardNumber>(id.shard());
 }
-/// So does the number of a lease.
+/// The number of a lease contains the shard in the same way.
 constexpr ShardNumber shard_of_lease(LeaseToken lease) noexcept {
   return static_cast<ShardNumber>(TaskId{lease.number}.shard());
 }
 
-/// How many partitions queues have; those with one are left out.
+/// The number of partitions of each queue. Queues with one partition are left out.
 using PartitionedQueues = std::map<std::string, std::uint32_t, std::less<>>;
 
 /// The partitions as the homes of the queues report them. Another shard may report a queue that was
 /// removed.
 PartitionedQueues as_homes_say(const std::vector<QueuePartitions>& written, ShardNumber shards);
 
-/// How many shards there are, and which queues are on more than one. Immutable once it is shared.
+/// The number of shards, and the queues that are on several shards. Immutable once it is shared.
 struct ShardMap {
   ShardNumber shards = 1;
   PartitionedQueues partitioned = {};
@@ -55,14 +56,15 @@ struct ShardMap {
   }
   /// The shards of its partitions, all different: the home first, then by partition.
   std::vector<ShardNumber> places_of(std::string_view queue) const;
-  /// Where a task of this key goes, or one without, "": any, chosen by `turn`, which should grow.
+  /// The shard of a task with this key. A task without a key ("") goes to any partition. `turn`
+  /// chooses it and should grow with each call.
   ShardNumber place_of(std::string_view queue, std::string_view key, std::uint64_t turn) const;
 };
 
-/// As ShardMap's, of a queue with so many partitions.
+/// Like ShardMap::places_of(), for a queue with this number of partitions.
 std::vector<ShardNumber> places_of(std::string_view queue, std::uint32_t partitions,
                                    ShardNumber shards);
-/// Which tasks a shard takes: see EngineOptions::is_here.
+/// Returns a function that tells which tasks the shard takes. See EngineOptions::is_here.
 std::function<bool(std::string_view queue, std::uint32_t partitions, std::string_view key)>
 taken_by(ShardNumber shard, ShardNumber shards);
 

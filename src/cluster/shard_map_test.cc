@@ -10,8 +10,8 @@
 namespace detent {
 namespace {
 
-// Tasks lie in databases by it: these never change.
-TEST(ShardMap, AQueueIsOfTheSameShardForEver) {
+// Databases store tasks by these shards, so these values must never change.
+TEST(ShardMap, AQueueNeverChangesItsShard) {
   EXPECT_EQ(shard_of_queue("orders", 1), 0u);
   EXPECT_EQ(shard_of_queue("orders", 16), 6u);
   EXPECT_EQ(shard_of_queue("emails", 16), 6u);
@@ -39,7 +39,7 @@ TEST(ShardMap, TasksAndLeasesCarryTheirShard) {
 
 using Shards = std::vector<ShardNumber>;
 
-TEST(ShardMap, PartitionsAreOnShardsOfTheirOwnFromTheHomeOn) {
+TEST(ShardMap, PartitionsAreOnSeparateShardsBeginningWithTheHome) {
   const ShardMap map{.shards = 16, .partitioned = {{"orders", 4}, {"huge", 256}}};
   EXPECT_EQ(map.places_of("orders"), (Shards{6, 7, 8, 9}));
   EXPECT_EQ(map.places_of("emails"), Shards{6});
@@ -48,13 +48,13 @@ TEST(ShardMap, PartitionsAreOnShardsOfTheirOwnFromTheHomeOn) {
   EXPECT_EQ(map.partitions_of("emails"), 1u);
 }
 
-TEST(ShardMap, WhatTheHomeOfAQueueSaysCounts) {
+TEST(ShardMap, TheHomeOfAQueueDecidesItsPartitions) {
   const std::vector<QueuePartitions> written{{6, "orders", 4}, {7, "orders", 9}, {7, "emails", 4}};
   EXPECT_EQ(as_homes_say(written, 16), (PartitionedQueues{{"orders", 4}}));
 }
 
-// Keys lie in databases by it: these never change.
-TEST(ShardMap, AKeyIsOfTheSamePartitionForEver) {
+// Databases store keys by these partitions, so these values must never change.
+TEST(ShardMap, AKeyNeverChangesItsPartition) {
   const ShardMap map{.shards = 16, .partitioned = {{"orders", 4}}};
   EXPECT_EQ(map.place_of("orders", "o-1001", 0), 7u);
   EXPECT_EQ(map.place_of("orders", "o-1002", 0), 6u);
@@ -75,7 +75,7 @@ TEST(ShardMap, KeysSpreadEvenlyAndTasksWithoutOneTakeTurns) {
   }
 }
 
-TEST(ShardMap, AShardTakesWhatTheMapSendsItAndNoOtherKeyIsTakenTwice) {
+TEST(ShardMap, EachKeyIsTakenByExactlyTheShardOfTheMap) {
   constexpr ShardNumber kShards = 16;
   for (const std::uint32_t partitions : {1u, 4u, 16u, 200u}) {
     const ShardMap map{.shards = kShards, .partitioned = {{"orders", partitions}}};

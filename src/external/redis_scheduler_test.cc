@@ -420,7 +420,7 @@ TEST(RedisErrors, NobodyThereNamesTheAddressAndWhatToLookAt) {
 
 TEST(RedisErrors, SomebodyElseThereIsNoRedis) {
   for (const auto& [words, code, told] :
-       {std::tuple{"HTTP/1.1 400 Bad Request\r\n\r\n", ErrorCode::internal, "is not of Redis"},
+       {std::tuple{"HTTP/1.1 400 Bad Request\r\n\r\n", ErrorCode::internal, "is not from Redis"},
         {"", ErrorCode::unavailable, "connection lost"}}) {
     const OtherPort other;
     ASSERT_TRUE(other.listen());

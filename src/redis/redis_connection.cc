@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// So many bytes are gathered before they are sent.
+/// Commands are sent once this many bytes are collected.
 constexpr std::size_t kSendBytes = std::size_t{64} << 10;
 
 timeval to_timeval(milliseconds time) {
@@ -30,10 +30,10 @@ timeval to_timeval(milliseconds time) {
 
 Error unavailable(std::string message) { return {ErrorCode::unavailable, std::move(message), ""}; }
 
-/// The text is not shown: one that is wrong may have a password in it.
+/// The message does not show the address, because a wrong address may contain a password.
 Error no_address() {
   return {ErrorCode::invalid_argument,
-          "that is no address of a Redis: give HOST:PORT or /path/of/socket", "address"};
+          "not a Redis address; it must be HOST:PORT or /path/of/socket", "address"};
 }
 
 /// Appends the header of a string or an array: its type and its length or count (RESP).
@@ -59,7 +59,7 @@ RedisReply::Kind kind_of(int type) {
   }
 }
 
-/// Replies nest as deep as our scripts make them: two levels. hiredis refuses more than seven.
+/// Replies nest only as deep as our scripts make them: two levels. hiredis refuses more than seven.
 RedisReply to_reply(const redisReply& from) {  // NOLINT(misc-no-recursion): see above
   RedisReply reply{.kind = kind_of(from.type)};
   reply.integer = from.integer;
@@ -116,7 +116,7 @@ Result<std::unique_ptr<RedisConnection>> RedisConnection::open(const RedisAddres
                        " (is it running, and is this its address?)");
   }
   if (redisSetTimeout(context.get(), to_timeval(timeouts.command)) != REDIS_OK) {
-    return unavailable("cannot set its time-out: " + std::string(context->errstr));
+    return unavailable("cannot set the time-out: " + std::string(context->errstr));
   }
   return std::unique_ptr<RedisConnection>(new RedisConnection(std::move(context), timeouts));
 }
@@ -150,7 +150,7 @@ Result<RedisReply> RedisConnection::receive() {
   if (redisGetReply(context_.get(), &raw) != REDIS_OK) {
     if (context_->err == REDIS_ERR_PROTOCOL) {
       return Error{ErrorCode::internal,
-                   std::string("the answer is not of Redis: ") + context_->errstr +
+                   std::string("the answer is not from Redis: ") + context_->errstr +
                        " (is this its address?)",
                    ""};
     }

@@ -1,7 +1,9 @@
-// One connection to Redis: commands out, replies in. The only file pair that includes hiredis.
+// One connection to Redis: sends commands and receives replies. Only redis_connection.{h,cc}
+// includes hiredis.
 //
-// hiredis connects and reads replies. Commands are written here, because hiredis 0.14 writes with
-// write(2), which ends the process by SIGPIPE when Redis has closed the connection.
+// hiredis connects and reads replies. This file writes the commands itself, because hiredis 0.14
+// writes with write(2). If Redis has closed the connection, write(2) raises SIGPIPE, which ends the
+// process.
 #pragma once
 
 #include <chrono>
@@ -18,7 +20,7 @@ struct redisContext;  // of hiredis
 
 namespace detent {
 
-/// Where a Redis listens: a socket in the file system, or host and port.
+/// The address of a Redis server: a socket in the file system, or a host and a port.
 struct RedisAddress {
   std::string socket_path;  // empty: TCP
   std::string host;
@@ -31,17 +33,17 @@ struct RedisReply {
   enum class Kind : std::uint8_t { nil, integer, text, array, error };
   Kind kind = Kind::nil;
   std::int64_t integer = 0;
-  std::string text;  // of text and error
+  std::string text;  // for the kinds text and error
   std::vector<RedisReply> elements;
 };
 
-/// Thread-compatible. After an error the connection cannot be used any more. An error that Redis
+/// Thread-compatible. After an error, the connection cannot be used again. An error that Redis
 /// answers is a reply, not an error of the connection.
 class RedisConnection {
  public:
   struct Timeouts {
-    std::chrono::milliseconds connect{5'000};  // without the look-up of a host's name
-    /// The longest time without a byte taken or sent by Redis while something is waited for.
+    std::chrono::milliseconds connect{5'000};  // without the lookup of the host name
+    /// The longest time for which a command may wait while Redis neither takes nor sends a byte.
     std::chrono::milliseconds command{5'000};
   };
 
@@ -52,12 +54,13 @@ class RedisConnection {
   RedisConnection(const RedisConnection&) = delete;
   RedisConnection& operator=(const RedisConnection&) = delete;
 
-  /// Adds a command to those on their way; sends when enough are together. Errors: unavailable.
+  /// Adds a command to the unsent commands, and sends them when enough are collected. Errors:
+  /// unavailable.
   Result<void> send(std::span<const std::string_view> command);
   /// Returns the reply to the oldest unanswered command; sends unsent commands first. Errors:
   /// unavailable; internal if the answer is not a Redis reply.
   Result<RedisReply> receive();
-  /// False when Redis has closed the connection. Requires: no reply is outstanding.
+  /// False if Redis has closed the connection. Requires: no reply is outstanding.
   bool is_open() const noexcept;
 
  private:
