@@ -17,11 +17,12 @@ namespace detent {
 struct DueBin {
   enum class Width : std::uint8_t { minute, day };
   Width width = Width::minute;
-  std::int64_t number = 0;  // minutes, or days, since 1970
+  std::int64_t number = 0;  // minutes or days since 1970, by `width`
 
   friend auto operator<=>(const DueBin&, const DueBin&) = default;
 };
 
+/// A task that is due within this time after its creation is counted by the minute.
 inline constexpr std::chrono::hours kMinuteBinReach{24 * 400};
 
 DueBin due_bin_of(WallTime due_at, WallTime created_at) noexcept;

@@ -25,19 +25,19 @@ TEST(DueBin, IsTheMinuteOfATaskThatIsDueWithin400Days) {
             DueBin::Width::minute);
 }
 
-TEST(DueBin, IsTheDayOfATaskThatIsDueFurtherOff) {
+TEST(DueBin, IsTheDayOfATaskThatIsDueLater) {
   const DueBin bin = due_bin_of(kNow + hours{24 * 400}, kNow);
   EXPECT_EQ(bin, (DueBin{.width = DueBin::Width::day, .number = 20'455 + 400}));
   EXPECT_EQ(begin_of(bin), WallTime{std::chrono::sys_days{std::chrono::year{2027} / 2 / 6}});
   EXPECT_EQ(width_of(bin), hours{24});
 }
 
-TEST(DueBin, ATaskDueBeforeItWasMadeHasAMinuteToo) {
+TEST(DueBin, ATaskThatWasDueBeforeItsCreationIsInAMinuteBin) {
   EXPECT_EQ(due_bin_of(WallTime{}, kNow), (DueBin{.width = DueBin::Width::minute, .number = 0}));
   EXPECT_EQ(due_bin_of(WallTime{milliseconds{-1}}, kNow).number, -1);
 }
 
-TEST(DueBin, ReachesFromItsBeginToThatOfTheNext) {
+TEST(DueBin, EndsWhereTheNextBinBegins) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -1,8 +1,8 @@
-// The forecast: how many live tasks are due in each of a row of equal spans of time ahead.
+// The forecast: the number of live tasks that become due in each of several equal spans of time.
 //
-// A value that the engine fills (engine/due_histogram.h) and every protocol shows. It states the
-// width of its bins, because the width asked for is rounded up to whole minutes: the finest that
-// is counted (task/due_bin.h).
+// The engine computes this value (engine/due_histogram.h), and every protocol shows it. It contains
+// the width of its bins, because the requested width is rounded up to whole minutes. A minute is
+// the finest width that is counted (task/due_bin.h).
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,11 @@ namespace detent {
 /// figures are exact.
 struct Forecast {
   WallTime from{};                    // the start of a minute
-  std::chrono::milliseconds bin{0};   // the width of each, in whole minutes
+  std::chrono::milliseconds bin{0};   // the width of each bin, in whole minutes
   std::vector<std::uint64_t> counts;  // due in [from + i · bin, from + (i + 1) · bin)
   std::uint64_t overdue = 0;          // due before `from`
   std::uint64_t later = 0;            // due after the last bin
-  std::uint64_t coarse = 0;           // of those in `counts`: known by the day only
+  std::uint64_t coarse = 0;           // tasks in `counts` that are counted only by the day
 
   friend bool operator==(const Forecast&, const Forecast&) = default;
 };
@@ -35,12 +35,12 @@ inline constexpr std::chrono::milliseconds kMinForecastSpan = std::chrono::minut
 inline constexpr std::chrono::milliseconds kMaxForecastSpan = kMaxDelay;
 inline constexpr std::size_t kMaxForecastBins = 10'000;
 
-/// Refuses a forecast over less than a minute or more than 136 years (field "span"), in no bins or
-/// more than kMaxForecastBins ("bins").
+/// Errors: invalid_argument with the field "span" if the span is less than a minute or more than
+/// 136 years, or with the field "bins" if there are no bins or more than kMaxForecastBins.
 Result<void> validate_forecast(std::chrono::milliseconds span, std::size_t bins);
 
-/// The width that `bins` bins over `span` get: their share, rounded up to whole minutes.
-/// Requires: validate_forecast(span, bins).
+/// The width of each of `bins` bins over `span`: the span divided by the number of bins, rounded up
+/// to whole minutes. Requires: validate_forecast(span, bins) succeeds.
 std::chrono::minutes forecast_bin_width(std::chrono::milliseconds span, std::size_t bins) noexcept;
 
 }  // namespace detent

@@ -15,7 +15,7 @@ std::vector<std::string> names_of(std::vector<QueueStats> queues, std::uint64_t 
   return names;
 }
 
-TEST(LargestQueues, AreThoseWithMostTasksOfAllStatesByName) {
+TEST(LargestQueues, HaveTheMostTasksOfAllStatesAndAreSortedByName) {
   using Names = std::vector<std::string>;
   const std::vector<QueueStats> queues{{.queue = "d", .scheduled = 2, .dead = 2},
                                        {.queue = "c", .ready = 3},
@@ -27,8 +27,8 @@ TEST(LargestQueues, AreThoseWithMostTasksOfAllStatesByName) {
   EXPECT_EQ(names_of(queues, 0), Names());
 }
 
-// Of 10,000 queues a small one may be the one that is stuck.
-TEST(LargestQueues, TheOldestAreThoseWhoseReadyTaskHasBeenDueLongest) {
+// If there are 10,000 queues, the stuck queue can be a small one.
+TEST(LargestQueues, TheOldestHaveTheReadyTasksThatHaveBeenDueLongest) {
   using std::chrono::milliseconds;
   std::vector<QueueStats> queues{
       {.queue = "large", .ready = 900, .oldest_ready_age = milliseconds{5}},

@@ -12,13 +12,13 @@
 
 namespace detent {
 
-/// Their order is that of the stored record.
+/// The order is fixed, because stored records use it.
 enum class LatenessCause : std::uint8_t {
   before_start,  // due before the server started: the server was down, or no worker took the task
                  // before the stop
-  engine,        // the server had not come to it
-  limit,         // a pause, rate or concurrency of its queue held it back, or the leases in all
-  worker,        // it was ready and no worker asked, nor the deliverer of webhooks
+  engine,        // the engine had not handled the task yet
+  limit,         // a pause, rate or concurrency of the queue, or the limit of all leases
+  worker,        // the task was ready, but neither a worker nor the deliverer asked for it
 };
 inline constexpr std::size_t kLatenessCauses = 4;
 /// "before_start", "engine", "limit", "worker".
@@ -35,13 +35,13 @@ inline constexpr std::chrono::seconds kLate{1};
 /// longer known.
 using LatenessParts = ByCause<std::chrono::milliseconds>;
 
-/// The cause of the largest part; of equal ones the first.
+/// The cause of the largest part. If several parts are the largest, the first of them.
 LatenessCause main_cause(const ByCause<std::chrono::nanoseconds>& parts) noexcept;
 
 /// The hand-outs since the server started.
 struct LateCounts {
-  ByCause<std::uint64_t> tasks{};             // late ones, by the cause of the largest part
-  ByCause<std::chrono::milliseconds> time{};  // of all, by cause
+  ByCause<std::uint64_t> tasks{};             // late hand-outs, by the cause of the largest part
+  ByCause<std::chrono::milliseconds> time{};  // the time of all hand-outs, by cause
 
   friend bool operator==(const LateCounts&, const LateCounts&) = default;
 };

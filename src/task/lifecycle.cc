@@ -16,8 +16,8 @@ constexpr std::size_t kVerbCount = 17;
 using enum TaskState;
 constexpr Cell kNo = std::nullopt;
 
-// The table of lifecycle.h. Rows are in the order of TaskVerb; columns are "no task", then the
-// states a task can be in, in the order of TaskState.
+// The table of lifecycle.h. The rows are in the order of TaskVerb. The first column is "no task",
+// and the other columns are in the order of TaskState.
 // clang-format off
 constexpr std::array<Row, kVerbCount> kNext{{
   // no task   scheduled  ready      leased     dead

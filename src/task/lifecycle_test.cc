@@ -1,5 +1,5 @@
-// Every cell of the table, stated a second time as a list of what is allowed: all else is a
-// conflict.
+// Checks every cell of the table against a second form of it: a list of the allowed changes. All
+// other changes are conflicts.
 #include "task/lifecycle.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(Lifecycle, EveryCellIsAsWritten) {
   }
 }
 
-TEST(Lifecycle, NothingLeadsOutOfAnEnd) {
+TEST(Lifecycle, NoVerbLeadsOutOfAnEnd) {
   for (const V verb : kVerbs) {
     EXPECT_EQ(next_state(S::completed, verb), std::nullopt);
     EXPECT_EQ(next_state(S::cancelled, verb), std::nullopt);
@@ -98,14 +98,14 @@ TEST(LifecycleDeathTest, AVerbThatTheTableDoesNotAllowStopsTheProcess) {
   EXPECT_DEATH(state_after(S::dead, V::release), "check failed");
 }
 
-TEST(Lifecycle, StatesHaveTheirNamesOfTheGlossary) {
+TEST(Lifecycle, StatesHaveTheNamesOfTheGlossary) {
   std::set<std::string_view> names;
   for (const S state : kStates) names.insert(to_string(state));
   EXPECT_EQ(names, (std::set<std::string_view>{"scheduled", "ready", "leased", "dead", "completed",
                                                "cancelled"}));
 }
 
-TEST(Lifecycle, EveryNameOfAStateIsReadBackAndNoOther) {
+TEST(Lifecycle, OnlyNamesOfStatesAreParsed) {
   for (const S state : kStates) EXPECT_EQ(parse_task_state(to_string(state)), state);
   for (const char* const text : {"", "lease", "leased ", "Ready", "unknown"}) {
     EXPECT_EQ(parse_task_state(text), std::nullopt) << text;

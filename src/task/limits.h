@@ -15,33 +15,34 @@ inline constexpr std::size_t kMaxLeaseTasks = 1'000;
 inline constexpr std::uint64_t kMaxPage = 1'000;
 inline constexpr std::uint64_t kDefaultPage = 100;
 inline constexpr std::size_t kMaxErrorBytes = 500;
-/// Attempts that a task remembers.
+/// The most attempts in the history of a task.
 inline constexpr std::size_t kMaxHistory = 10;
 inline constexpr std::size_t kMaxKeyBytes = 200;
-/// A worker's name, which is for people only.
+/// A worker's name is shown to people; the server does not interpret it.
 inline constexpr std::size_t kMaxWorkerBytes = 200;
 inline constexpr std::uint32_t kMaxAttempts = 1'000'000;
 /// The longest delay: 2^32 - 1 seconds, about 136 years.
 inline constexpr std::chrono::seconds kMaxDelay{4'294'967'295};
 inline constexpr std::chrono::milliseconds kMaxVisibilityTimeout = std::chrono::hours{24 * 30};
 inline constexpr std::chrono::milliseconds kMaxLeaseWait{60'000};
-/// The longest that a queue keeps tasks that have ended, or their keys.
+/// The longest time for which a queue keeps ended tasks, or their keys.
 inline constexpr std::chrono::milliseconds kMaxRetention = std::chrono::hours{24 * 365};
-/// Of a queue: the most that its limits of tasks a second, and of leases at a time, may be set to.
+/// The largest values that a queue's limits of tasks per second and of leases may have.
 inline constexpr std::uint32_t kMaxRate = 1'000'000;
 inline constexpr std::uint32_t kMaxConcurrency = 1'000'000;
-/// Into which a queue may be divided: as many as there can be shards.
+/// The most partitions of a queue. It is also the largest possible number of shards.
 inline constexpr std::uint32_t kMaxPartitions = 256;
-/// Of a recurring schedule. The name is shorter than a key by "@" and an occurrence.
+/// Limits of a recurring schedule. The key of its tasks is the name, "@" and the occurrence, so the
+/// name must be shorter than a key.
 inline constexpr std::size_t kMaxScheduleNameBytes = 150;
 inline constexpr std::size_t kMaxCronBytes = 1'000;
 inline constexpr std::size_t kMaxTimeZoneBytes = 100;
 inline constexpr std::chrono::milliseconds kLeastPeriod{1'000};
 inline constexpr std::chrono::milliseconds kMaxJitter = std::chrono::hours{24};
 inline constexpr std::uint32_t kMaxMisfires = 1'000;
-/// Occurrences in the range of one back-fill: a year of hours, or a week of minutes.
+/// The most occurrences in one back-fill: about two years of hours, or two weeks of minutes.
 inline constexpr std::uint64_t kMaxBackfill = 20'000;
-/// Of webhooks: the URL; the headers of a task, together and each; the keys of a queue.
+/// Limits of webhooks: the URL, the headers of a task, and the keys of a queue.
 inline constexpr std::size_t kMaxWebhookBytes = 2'048;
 inline constexpr std::size_t kMaxHeaders = 16;
 inline constexpr std::size_t kMaxHeaderNameBytes = 64;

@@ -19,14 +19,14 @@ Error invalid(std::string_view field, std::string message) {
 
 Result<void> validate_retention(std::string_view field, milliseconds retention) {
   if (retention >= milliseconds{0} && retention <= kMaxRetention) return ok();
-  return invalid(field, "what has ended is kept for 0 to 365 days");
+  return invalid(field, std::string(field) + " must be 0 to 365 days");
 }
 
 Result<void> validate_limit(std::string_view field, const std::optional<std::uint32_t>& limit,
                             std::uint32_t most) {
   if (!limit || (*limit >= 1 && *limit <= most)) return ok();
-  return invalid(field,
-                 "this limit is 1 to " + std::to_string(most) + "; without it there is none");
+  return invalid(field, std::string(field) + " must be 1 to " + std::to_string(most) +
+                            ", or null for no limit");
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ Result<void> validate(const QueueSettings& settings) {
   TRY(validate_limit("rate", settings.rate, kMaxRate));
   TRY(validate_limit("concurrency", settings.concurrency, kMaxConcurrency));
   if (settings.partitions < 1 || settings.partitions > kMaxPartitions) {
-    return invalid("partitions", "a queue has 1 to " + std::to_string(kMaxPartitions));
+    return invalid("partitions",
+                   "a queue must have 1 to " + std::to_string(kMaxPartitions) + " partitions");
   }
   return settings.webhook ? validate(*settings.webhook) : ok();
 }

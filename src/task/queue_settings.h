@@ -10,28 +10,30 @@
 
 namespace detent {
 
-/// A setting here applies if the task does not set it. If both leave it out, retry.h has a default.
+/// A setting applies to a task that does not set it. If neither sets it, the default of retry.h
+/// applies.
 struct QueueSettings {
   /// No task is handed out. Tasks are still accepted and become ready.
   bool paused = false;
   std::optional<std::uint32_t> max_attempts;
   std::optional<std::chrono::milliseconds> visibility_timeout;
   std::optional<Backoff> backoff;
-  /// How long a task that was completed or cancelled is kept, with its history. 0: not at all.
+  /// How long a completed or cancelled task is kept, with its history. 0: it is removed
+  /// immediately.
   std::chrono::milliseconds retention{0};
-  /// How long the key of a task that has ended still stands for it.
+  /// After a task has ended, its key still names it for this long.
   std::chrono::milliseconds key_retention{600'000};
-  /// Most tasks, and bytes of payload, that the queue may hold; tasks that are kept after their end
-  /// do not count. Over it schedule() is refused.
+  /// The most tasks, and bytes of payload, that the queue may hold. Ended tasks do not count. Above
+  /// this, schedule() is refused.
   std::optional<std::uint64_t> max_tasks;
   std::optional<std::uint64_t> max_bytes;
-  /// Most tasks handed out in a second, and most leased at a time.
+  /// The most tasks handed out per second, and the most tasks leased at one time.
   std::optional<std::uint32_t> rate;
   std::optional<std::uint32_t> concurrency;
-  /// Where its tasks are delivered to that name no webhook of their own; no worker leases them.
+  /// Where tasks are delivered if they have no webhook of their own. Workers cannot lease them.
   std::optional<QueueWebhook> webhook;
-  /// In a cluster: into how many parts it is divided, each with an order, limits and an owner of
-  /// its own. Decided when the queue is made.
+  /// In a cluster, the number of partitions. Each has its own order, limits and owner. It is set
+  /// when the queue is created and never changes.
   std::uint32_t partitions = 1;
 
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;

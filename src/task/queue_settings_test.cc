@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The field refused after a change of the settings a queue begins with, "" when none was.
+/// Changes the default settings. Returns the field that is refused, or "" if all are valid.
 template <class Change>
 std::string refused_after(Change change) {
   QueueSettings settings;
@@ -24,11 +24,11 @@ std::string refused_after(Change change) {
   return result.error().field;
 }
 
-TEST(QueueSettings, ThoseAQueueBeginsWithAreAllowed) {
+TEST(QueueSettings, TheDefaultsAreValid) {
   EXPECT_EQ(refused_after([](QueueSettings&) {}), "");
 }
 
-TEST(QueueSettings, WhatATaskMayAlsoSayHasItsBoundsThere) {
+TEST(QueueSettings, RulesOfTasksHaveTheLimitsOfTasks) {
   const auto refused_attempts = [](std::uint32_t attempts) {
     return refused_after([=](QueueSettings& s) { s.max_attempts = attempts; });
   };
@@ -49,7 +49,7 @@ TEST(QueueSettings, WhatATaskMayAlsoSayHasItsBoundsThere) {
   EXPECT_EQ(refused_backoff(milliseconds{2}, milliseconds{1}), "backoff");
 }
 
-TEST(QueueSettings, WhatHasEndedIsKeptUpToAYear) {
+TEST(QueueSettings, EndedTasksAreKeptForAtMostAYear) {
   struct Field {
     milliseconds QueueSettings::*value;
     std::string name;
@@ -85,7 +85,7 @@ TEST(QueueSettings, RateAndConcurrencyAreOneToAMillion) {
   }
 }
 
-TEST(QueueSettings, AQueueMayHoldNothingOrAsMuchAsThereIs) {
+TEST(QueueSettings, AQuotaCanBeAnyNumber) {
   for (const std::uint64_t most : {std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()}) {
     EXPECT_EQ(refused_after([=](QueueSettings& s) { s.max_tasks = s.max_bytes = most; }), "");
   }

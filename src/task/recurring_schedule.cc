@@ -22,7 +22,7 @@ Error invalid(std::string_view field, std::string message) {
 
 Result<void> validate_instant(std::string_view field, const std::optional<WallTime>& instant) {
   if (!instant || (*instant >= WallTime{} && *instant < kWallTimeEnd)) return ok();
-  return invalid(field, "an instant is in the years 1970 to 9999");
+  return invalid(field, std::string(field) + " must be in the years 1970 to 9999");
 }
 
 Result<void> validate_rule(const RecurringSchedule& schedule) {
@@ -32,12 +32,13 @@ Result<void> validate_rule(const RecurringSchedule& schedule) {
   }
   if (const auto* calendar = std::get_if<CalendarRule>(&schedule.rule)) {
     if (calendar->every < 1 || calendar->every > kMaxEvery) {
-      return invalid("calendar", "'every' is 1 to " + std::to_string(kMaxEvery));
+      return invalid("calendar", "'every' must be 1 to " + std::to_string(kMaxEvery));
     }
     return validate_instant("anchor", calendar->anchor);
   }
   if (std::get<CronRule>(schedule.rule).expression.size() > kMaxCronBytes) {
-    return invalid("cron", "an expression is at most " + std::to_string(kMaxCronBytes) + " bytes");
+    return invalid("cron",
+                   "an expression must be at most " + std::to_string(kMaxCronBytes) + " bytes");
   }
   return ok();
 }
@@ -46,8 +47,8 @@ Result<void> validate_rule(const RecurringSchedule& schedule) {
 
 Result<void> validate_period(std::string_view field, milliseconds period) {
   if (period >= kLeastPeriod && period <= kMaxPeriod) return ok();
-  return invalid(field,
-                 "a period is 1 s to 4294967295 s, got " + std::to_string(period.count()) + " ms");
+  return invalid(
+      field, "a period must be 1 s to 4294967295 s, got " + std::to_string(period.count()) + " ms");
 }
 
 Result<void> validate(const RecurringSchedule& schedule) {
@@ -63,20 +64,20 @@ Result<void> validate(const RecurringSchedule& schedule) {
   }
   TRY(validate(ScheduleRequest{
       .queue = schedule.queue, .payload = schedule.payload, .rules = schedule.rules}));
-  if (schedule.count == 0) return invalid("count", "a count is at least 1");
+  if (schedule.count == 0) return invalid("count", "a count must be at least 1");
   TRY(validate_instant("start", schedule.start));
   TRY(validate_instant("end", schedule.end));
   if (schedule.start && schedule.end && *schedule.end <= *schedule.start) {
     return invalid("end", "the end must be after the start");
   }
   if (schedule.jitter < milliseconds{0} || schedule.jitter > kMaxJitter) {
-    return invalid("jitter", "a jitter is 0 to 24 h");
+    return invalid("jitter", "a jitter must be 0 to 24 h");
   }
   if (schedule.misfire_grace < milliseconds{0} || schedule.misfire_grace > kMaxDelay) {
-    return invalid("misfire_grace", "a grace is 0 to 4294967295 s");
+    return invalid("misfire_grace", "a grace must be 0 to 4294967295 s");
   }
   if (schedule.misfire_limit < 1 || schedule.misfire_limit > kMaxMisfires) {
-    return invalid("misfire_limit", "a limit is 1 to " + std::to_string(kMaxMisfires));
+    return invalid("misfire_limit", "a limit must be 1 to " + std::to_string(kMaxMisfires));
   }
   return ok();
 }
@@ -116,7 +117,7 @@ std::string occurrence_key(const RecurringSchedule& schedule, WallTime occurrenc
 
 milliseconds phase_of(const RecurringSchedule& schedule) noexcept {
   const auto range = static_cast<std::uint64_t>(schedule.jitter.count()) + 1;
-  // The low bits of this hash are its weakest.
+  // The low bits of FNV-1a are its weakest, so they are shifted out.
   return milliseconds{static_cast<std::int64_t>((fnv1a(schedule.name) >> 20) % range)};
 }
 

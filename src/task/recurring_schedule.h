@@ -19,22 +19,24 @@
 
 namespace detent {
 
-/// As cron(8) has it, and more: docs/reference/cron.md.
+/// A cron expression, with extensions. See docs/reference/cron.md.
 struct CronRule {
   std::string expression;
 
   friend bool operator==(const CronRule&, const CronRule&) = default;
 };
 
-/// Every `period` from the anchor on, the anchor included. Real time: no zone has a part in it.
+/// Occurrences every `period` from the anchor on, including the anchor. It counts real time, so the
+/// time zone has no effect.
 struct IntervalRule {
   std::chrono::milliseconds period{0};
-  std::optional<WallTime> anchor = {};  // none: ScheduleBook::put() takes `start`, or the present
+  std::optional<WallTime> anchor =
+      {};  // none: ScheduleBook::put() uses `start` or the current time
 
   friend bool operator==(const IntervalRule&, const IntervalRule&) = default;
 };
 
-/// Every `every` units from the anchor on, by the calendar of the schedule's zone.
+/// Occurrences every `every` units from the anchor on, by the calendar in the schedule's time zone.
 struct CalendarRule {
   enum class Unit : std::uint8_t { day, week, month, year };
   enum class MonthEnd : std::uint8_t { clamp, skip };
@@ -67,23 +69,23 @@ enum class ScheduleOverlap : std::uint8_t {
 
 /// The part that a user sets.
 struct RecurringSchedule {
-  std::string name;  // as a queue's, at most kMaxScheduleNameBytes
+  std::string name;  // the form of a queue name, at most kMaxScheduleNameBytes
   std::variant<CronRule, IntervalRule, CalendarRule> rule;
   std::string time_zone = "UTC";
   std::optional<ScheduleGap> gap;        // empty: the default of Cron or CalendarInterval
-  std::optional<ScheduleRepeat> repeat;  // as `gap`
-  // Of each task.
+  std::optional<ScheduleRepeat> repeat;  // empty: as for `gap`
+  // For each task that it creates.
   std::string queue;
   Payload payload;
   TaskRules rules;
-  /// So many tasks in all; those made by hand do not count.
+  /// The schedule ends after this many tasks. Tasks from a trigger do not count.
   std::optional<std::uint64_t> count;
   /// The schedule has no occurrences before `start`, or at or after `end`.
   std::optional<WallTime> start;
   std::optional<WallTime> end;
-  /// The tasks of the schedule are due up to this much after their occurrence. The name of the
-  /// schedule decides which part of it, the same for all its tasks. So schedules with the same
-  /// times do not become due in one moment.
+  /// Each task is due up to this long after its occurrence. The delay depends only on the
+  /// schedule's name, so it is equal for all its tasks. So schedules with equal times do not all
+  /// become due at the same moment.
   std::chrono::milliseconds jitter{0};
   Misfire misfire = Misfire::once;
   std::chrono::milliseconds misfire_grace{60'000};
@@ -93,13 +95,13 @@ struct RecurringSchedule {
   friend bool operator==(const RecurringSchedule&, const RecurringSchedule&) = default;
 };
 
-/// How far a schedule has come.
+/// The progress of a schedule.
 struct ScheduleProgress {
   WallTime created_at{};
   WallTime decided_to{};              // the occurrences up to here are decided
-  std::uint64_t made = 0;             // tasks, for occurrences
+  std::uint64_t made = 0;             // tasks created for occurrences
   std::uint64_t overlapped = 0;       // occurrences without a task because of `overlap`
-  std::optional<WallTime> last_at;    // the occurrence the last task was made for
+  std::optional<WallTime> last_at;    // the occurrence of the last created task
   TaskId last_task;                   // the newest task, also from a trigger; 0: no task yet
   std::optional<WallTime> queued_at;  // ScheduleOverlap::queue_one: this occurrence waits
   bool paused = false;                // occurrences pass without a task
@@ -107,7 +109,7 @@ struct ScheduleProgress {
   friend bool operator==(const ScheduleProgress&, const ScheduleProgress&) = default;
 };
 
-/// All that is durable of a schedule.
+/// The stored form of a schedule.
 struct ScheduleRecord {
   RecurringSchedule schedule;
   ScheduleProgress progress;
@@ -115,13 +117,13 @@ struct ScheduleRecord {
   friend bool operator==(const ScheduleRecord&, const ScheduleRecord&) = default;
 };
 
-/// A schedule and where it stands.
+/// A schedule and its current state.
 struct ScheduleView {
   ScheduleRecord record;
   /// The next occurrence. Empty: the schedule is paused, complete or broken.
   std::optional<WallTime> next_at;
   std::string words;        // the rule in plain English
-  std::string broken = {};  // why its rule can't be read any more; empty: it can
+  std::string broken = {};  // why this server cannot read the rule; empty: it can
 
   friend bool operator==(const ScheduleView&, const ScheduleView&) = default;
 };
@@ -149,10 +151,11 @@ Result<void> validate_period(std::string_view field, std::chrono::milliseconds p
 /// the time zone. For a cron expression, call validate_period() after it was parsed.
 Result<void> validate(const RecurringSchedule& schedule);
 
-/// The key of the task that is made for an occurrence: "NAME@2026-01-31T09:00:00.000Z". It makes a
-/// task for it a second time, by a back-fill or a restored copy, impossible while it stands.
+/// The key of the task of an occurrence: "NAME@2026-01-31T09:00:00.000Z". While the server keeps
+/// this key, a back-fill or a restored dump cannot create a second task for the occurrence.
 std::string occurrence_key(const RecurringSchedule& schedule, WallTime occurrence);
-/// How long after its occurrence a task of this schedule is due: 0 … jitter, the same for ever.
+/// The delay between an occurrence and the due time of its task: 0 … jitter. It never changes for a
+/// schedule.
 std::chrono::milliseconds phase_of(const RecurringSchedule& schedule) noexcept;
 
 }  // namespace detent

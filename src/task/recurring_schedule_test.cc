@@ -21,7 +21,7 @@ void expect_refused(const RecurringSchedule& schedule, const std::string& field)
   EXPECT_EQ(result.error().field, field);
 }
 
-TEST(RecurringSchedule, ValidOnesPass) {
+TEST(RecurringSchedule, ValidSchedulesPass) {
   EXPECT_TRUE(validate(valid()));
   RecurringSchedule interval = valid();
   interval.rule = IntervalRule{.period = 1s};
@@ -30,7 +30,7 @@ TEST(RecurringSchedule, ValidOnesPass) {
   EXPECT_TRUE(validate(interval));
 }
 
-TEST(RecurringSchedule, RefusesNamesThatAreNone) {
+TEST(RecurringSchedule, RefusesInvalidNames) {
   for (const std::string& name :
        {std::string(), std::string("-a"), std::string("a b"), std::string(151, 'a')}) {
     RecurringSchedule schedule = valid();
@@ -43,7 +43,7 @@ TEST(RecurringSchedule, RefusesNamesThatAreNone) {
   EXPECT_LE(occurrence_key(longest, WallTime{253'402'300'799'999ms}).size(), kMaxKeyBytes);
 }
 
-TEST(RecurringSchedule, RefusesWhatIsOutOfRangeNamingTheField) {
+TEST(RecurringSchedule, RefusesValuesOutOfRangeAndNamesTheField) {
   RecurringSchedule schedule = valid();
   schedule.rule = IntervalRule{.period = 999ms};
   expect_refused(schedule, "every");
@@ -80,7 +80,7 @@ TEST(RecurringSchedule, RefusesWhatIsOutOfRangeNamingTheField) {
   expect_refused(schedule, "misfire_limit");
 }
 
-TEST(RecurringSchedule, ItsChoicesHaveTheNamesOfTheInterface) {
+TEST(RecurringSchedule, ItsEnumsHaveTheNamesOfTheInterface) {
   EXPECT_EQ(to_string(CalendarRule::Unit::day), "day");
   EXPECT_EQ(to_string(CalendarRule::Unit::week), "week");
   EXPECT_EQ(to_string(CalendarRule::Unit::month), "month");

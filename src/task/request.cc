@@ -18,11 +18,11 @@ using std::chrono::milliseconds;
 /// 10 000-01-01T00:00:00Z: the first instant whose year RFC 3339 cannot write.
 constexpr WallTime kDueEnd{std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}};
 
-/// Ids of another store must be below this: half of all ids. So at least 10^13 ids for
-/// each shard remain for this store.
+/// Ids of another store must be below this, which is half of all ids. At least 10^13 ids for each
+/// shard then remain for this store.
 constexpr TaskId kEndOfForeignIds{TaskId::kEnd / 2};
 
-/// The same for attempts, so that their count cannot overflow.
+/// Attempts of another store must be at most this, so that their count cannot overflow.
 constexpr std::uint32_t kMostAttempts = std::uint32_t{1} << 31;
 
 Error invalid(std::string_view field, std::string message) {
@@ -51,7 +51,9 @@ Result<void> validate_visibility_timeout(const std::optional<milliseconds>& time
 
 Result<void> validate_backoff(const std::optional<Backoff>& backoff) {
   if (!backoff) return ok();
-  if (backoff->initial < milliseconds{0}) return invalid("backoff", "a backoff is not negative");
+  if (backoff->initial < milliseconds{0}) {
+    return invalid("backoff", "a backoff must not be negative");
+  }
   if (backoff->max < backoff->initial) {
     return invalid("backoff", "the longest backoff must not be below the first");
   }
@@ -141,16 +143,18 @@ Result<void> validate(const Task& task) {
     return invalid("id", "no task can have this id");
   }
   if (task.created_at < WallTime{} || task.created_at >= kDueEnd) {
-    return invalid("created_at", "a task was made between 1970 and the year 9999");
+    return invalid("created_at", "created_at must be in the years 1970 to 9999");
   }
-  // More than kMaxAttempts: a beanstalk job whose reservations run out is ready again for ever.
-  if (task.attempts > kMostAttempts) return invalid("attempts", "no task has so many attempts");
+  // This is more than kMaxAttempts: a beanstalk job becomes ready again each time its reservation
+  // expires, without a limit of attempts.
+  if (task.attempts > kMostAttempts)
+    return invalid("attempts", "a task cannot have more than 2^31 attempts");
   if (task.history.size() > kMaxHistory) {
-    return invalid("history", "a task remembers at most 10 attempts");
+    return invalid("history", "a history must have at most 10 attempts");
   }
   for (const Attempt& attempt : task.history) {
     if (attempt.worker.size() > kMaxWorkerBytes || attempt.error.size() > kMaxErrorBytes) {
-      return invalid("history", "a worker's name is at most 200 bytes, an error 500");
+      return invalid("history", "a worker's name must be at most 200 bytes, an error at most 500");
     }
   }
   return ok();
@@ -175,13 +179,13 @@ Result<void> validate(const ScheduleRequest& request) {
 
 Result<void> validate(const Due& due) {
   if (const milliseconds* delay = std::get_if<milliseconds>(&due)) {
-    if (*delay < milliseconds{0}) return invalid("delay", "a delay is not negative");
+    if (*delay < milliseconds{0}) return invalid("delay", "a delay must not be negative");
     if (*delay > kMaxDelay) return invalid("delay", "a delay is at most 4294967295 seconds");
     return ok();
   }
   const WallTime at = std::get<WallTime>(due);
-  if (at < WallTime{}) return invalid("due_at", "a due time is not before 1970");
-  if (at >= kDueEnd) return invalid("due_at", "a due time is not after the year 9999");
+  if (at < WallTime{}) return invalid("due_at", "a due time must not be before 1970");
+  if (at >= kDueEnd) return invalid("due_at", "a due time must not be after the year 9999");
   return ok();
 }
 
@@ -213,7 +217,7 @@ std::uint64_t content_hash(const ScheduleRequest& request) noexcept {
   }
   if (!request.webhook.empty()) hash.text('w', request.webhook);
   for (const TaskHeader& header : request.headers) {
-    if (is_trace_header(header.name)) continue;  // a repeated request has another trace
+    if (is_trace_header(header.name)) continue;  // a repeated request has a different trace
     hash.text('h', header.name);
     hash.text('=', header.value);
   }

@@ -17,7 +17,7 @@
 
 namespace detent {
 
-/// When a task is due: so long after it is accepted, or at a date.
+/// When a task is due: a delay after it is accepted, or an instant.
 using Due = std::variant<std::chrono::milliseconds, WallTime>;
 
 /// A change of a task. Fields that are not given stay unchanged.
@@ -26,7 +26,7 @@ struct TaskEdit {
   std::optional<std::uint32_t> priority = {};
   std::optional<Payload> payload = {};
   std::optional<std::string> webhook = {};  // "": remove the task's own webhook
-  std::optional<TaskHeaders> headers = {};  // all of them
+  std::optional<TaskHeaders> headers = {};  // replaces all headers
 };
 
 struct ScheduleRequest {
@@ -44,9 +44,9 @@ struct ScheduleRequest {
 /// timeout, backoff, key, webhook and headers. A duration above its limit is rejected, never
 /// shortened.
 Result<void> validate(const ScheduleRequest& request);
-/// The same for all of a task, as it may come from another store: its id, its attempts too.
+/// Also checks the other fields of a task, such as id and attempts. For tasks from another store.
 Result<void> validate(const Task& task);
-/// The same for one part: a due time, rules, or an edit.
+/// Checks one part of a request: a due time, rules, or an edit.
 Result<void> validate(const Due& due);
 Result<void> validate(const TaskRules& rules);
 Result<void> validate(const TaskEdit& edit);
@@ -59,18 +59,18 @@ std::uint64_t content_hash(const ScheduleRequest& request) noexcept;
 /// The holder of a lease.
 struct LeaseHolder {
   WallTime since{};
-  std::string worker = {};  // as it named itself; may be empty
-  LatenessParts late = {};  // as in Attempt; all 0 if the server was started since
+  std::string worker = {};  // the worker's name for itself; may be empty
+  LatenessParts late = {};  // as in Attempt; all 0 if the server has been restarted since
 
   friend bool operator==(const LeaseHolder&, const LeaseHolder&) = default;
 };
 
-/// A task and where it stands at the moment it was looked at.
+/// A task and its state at one moment.
 struct TaskSnapshot {
   Task task = {};
   TaskState state = TaskState::scheduled;
   bool was_there = false;                  // schedule() found it by its key
-  std::optional<LeaseHolder> holder = {};  // told by Engine::get() of a leased one
+  std::optional<LeaseHolder> holder = {};  // set by Engine::get() for a leased task
 };
 
 /// The effect of an expired lease. `fails`: the attempt failed (backoff, dead after the last
@@ -80,7 +80,7 @@ enum class RunOut : std::uint8_t { fails, is_ready_again };
 struct LeaseRequest {
   std::string queue;
   std::size_t max = 1;                                          // 1 … kMaxLeaseTasks
-  std::optional<std::chrono::milliseconds> visibility_timeout;  // else the task's, else 60 s
+  std::optional<std::chrono::milliseconds> visibility_timeout;  // default: the task's, then 60 s
   std::string worker;  // for people; may be empty; ≤ kMaxWorkerBytes
   RunOut run_out = RunOut::fails;
   /// More queues. The task comes from the queue whose next task is the most urgent.
@@ -89,10 +89,11 @@ struct LeaseRequest {
 /// Rejects a lease request that is never possible, with the name of the field.
 Result<void> validate(const LeaseRequest& request);
 
-/// Opaque to callers. The boot epoch makes a token of an earlier run of the server stale.
+/// Opaque to callers. The epoch rises at each start of the server, so that tokens of an earlier run
+/// are refused.
 struct LeaseToken {
   std::uint64_t epoch = 0;
-  std::uint64_t number = 0;  // the low bits number the shard, as in a TaskId
+  std::uint64_t number = 0;  // the low bits are the shard, as in a TaskId
 
   friend bool operator==(const LeaseToken&, const LeaseToken&) = default;
 };
@@ -105,24 +106,24 @@ struct LeasedTask {
   LeaseToken lease;
   std::uint32_t attempt = 1;  // counted from 1
   WallTime lease_until{};
-  std::chrono::milliseconds lateness{0};  // handed out − due; never negative
+  std::chrono::milliseconds lateness{0};  // time of the hand-out minus due time; never negative
 };
 
 /// A request of the deliverer of webhooks.
 struct DeliveryRequest {
   std::size_t max = 1;                                          // 1 … kMaxLeaseTasks
-  std::optional<std::chrono::milliseconds> visibility_timeout;  // else the task's, else 60 s
-  std::string worker = "webhook";  // its name in the task's history; ≤ kMaxWorkerBytes
+  std::optional<std::chrono::milliseconds> visibility_timeout;  // default: the task's, then 60 s
+  std::string worker = "webhook";  // the name in the task's history; ≤ kMaxWorkerBytes
 };
-/// As for LeaseRequest.
+/// Errors: as for LeaseRequest.
 Result<void> validate(const DeliveryRequest& request);
 
 /// A task that goes to a webhook, leased to the deliverer.
 struct Delivery {
   LeasedTask leased;
   std::string url;  // the task's own webhook, or its queue's
-  std::vector<std::string> keys =
-      {};  // the keys of its queue, see QueueWebhook; empty: the server's keys sign
+  /// The keys of the queue that sign the request, see QueueWebhook. Empty: the server's keys sign.
+  std::vector<std::string> keys = {};
 };
 
 /// The result of complete or fail for one lease. `conflict`: the lease is no longer held, and the
@@ -137,7 +138,7 @@ enum class ReleaseCount : std::uint8_t { none, lease, release };
 
 struct FailRequest {
   LeaseToken lease;
-  std::optional<std::chrono::milliseconds> delay;  // else the task's backoff
+  std::optional<std::chrono::milliseconds> delay;  // if not set: the task's backoff
   std::chrono::milliseconds least_delay{0};        // a shorter backoff becomes this long
   std::string error;                               // cut to kMaxErrorBytes
 };

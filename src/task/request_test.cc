@@ -21,7 +21,7 @@ ScheduleRequest good_schedule() {
   return request;
 }
 
-/// The field refused, "" when nothing was.
+/// The field that is refused, or "" if the request is valid.
 template <class Request>
 std::string refused_field(const Request& request) {
   const Result<void> result = validate(request);
@@ -134,7 +134,7 @@ TEST(ScheduleRequest, KeyHasAtMostTwoHundredBytes) {
   EXPECT_EQ(refused(201), "key");
 }
 
-TEST(Due, IsCheckedAloneAsInARequest) {
+TEST(Due, IsCheckedLikeInARequest) {
   EXPECT_TRUE(validate(Due{milliseconds{0}}));
   EXPECT_EQ(validate(Due{milliseconds{-1}}).error().field, "delay");
   EXPECT_EQ(validate(Due{WallTime{milliseconds{-1}}}).error().field, "due_at");
@@ -151,9 +151,7 @@ ScheduleRequest full_schedule() {
           .key = "order 7"};
 }
 
-// Hashes are stored: if this fails, requests sent again after an update are taken for others. The
-// values are from another program that follows the same description.
-/// The field refused of a task from elsewhere, "" when nothing was.
+/// The field of a restored task that is refused, or "" if the task is valid.
 template <class Change>
 std::string refused_of_task(Change change) {
   Task task{.id = TaskId{1}, .queue = "mail"};
@@ -161,7 +159,7 @@ std::string refused_of_task(Change change) {
   return refused_field(task);
 }
 
-TEST(RestoredTask, IsOneThatTheServerCouldHaveMade) {
+TEST(RestoredTask, MustBeATaskThatTheServerCouldHaveCreated) {
   EXPECT_EQ(refused_of_task([](Task&) {}), "");
   EXPECT_EQ(refused_of_task([](Task& t) { t.queue = "no queue"; }), "queue");
   EXPECT_EQ(refused_of_task([](Task& t) { t.id = TaskId{0}; }), "id");
@@ -176,7 +174,7 @@ TEST(RestoredTask, HasAttemptsWithinTheLimitsOfAnyTask) {
   const auto with = [](Attempt attempt, std::size_t count) {
     return refused_of_task([=](Task& t) { t.history.assign(count, attempt); });
   };
-  // More than any task may be allowed: a beanstalk job whose reservations ran out.
+  // More attempts than a rule allows: a beanstalk job with many expired reservations.
   EXPECT_EQ(refused_of_task([](Task& t) { t.attempts = kMaxAttempts + 1; }), "");
   EXPECT_EQ(refused_of_task([](Task& t) { t.attempts = 1u << 31; }), "");
   EXPECT_EQ(refused_of_task([](Task& t) { t.attempts = (1u << 31) + 1; }), "attempts");
@@ -188,12 +186,15 @@ TEST(RestoredTask, HasAttemptsWithinTheLimitsOfAnyTask) {
   EXPECT_EQ(with({.error = longest.error + "e"}, 1), "history");
 }
 
-TEST(ContentHash, IsTheseNumbers) {
+// The hashes are stored. If this test fails, a request that is repeated after an update of the
+// server is taken for a different request. The values come from another program that follows the
+// same description.
+TEST(ContentHash, NeverChanges) {
   EXPECT_EQ(content_hash(good_schedule()), std::uint64_t{0xB8A5'EA06'46C6'6A31});
   EXPECT_EQ(content_hash(full_schedule()), std::uint64_t{0x31C5'ECE8'52F1'16AC});
 }
 
-// Requests that differ in one field only, or give the same bytes to different fields.
+// Compares requests that differ in only one field, or have the same bytes in different fields.
 TEST(ContentHash, DiffersWhereverTheRequestDiffers) {
   using Change = void (*)(ScheduleRequest&);
   constexpr Change kChanges[] = {
@@ -255,7 +256,7 @@ TEST(LeaseToken, TextReadsBackAsTheSameToken) {
   }
 }
 
-TEST(LeaseToken, NothingElseIsOne) {
+TEST(LeaseToken, OtherTextsAreRefused) {
   for (const std::string_view text :
        {"", "-", "1", "1-", "-1", "--1", "1--1", "1-1-1", "01-1", "1-01", "A-1", "1-F", "1-g",
         "0x1-1", "+1-1", " 1-1", "1-1 ", "10000000000000000-1"}) {

@@ -11,8 +11,8 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds::rep;
 
-/// min(initial × 2^(attempts − 1), max) without overflow for any arguments: the doubling is
-/// compared with `max` shifted down, never carried out beyond it.
+/// min(initial × 2^(attempts − 1), max). It cannot overflow: `max` is shifted down for the
+/// comparison, and `initial` is shifted up only if the result is at most `max`.
 Milliseconds exponential(Milliseconds initial, Milliseconds max, std::uint32_t attempts) {
   const std::uint32_t doublings = attempts - 1;
   if (initial == 0) return 0;

@@ -31,7 +31,7 @@ TEST(RetryDelay, DoublesFromTheFirstUpToTheLongest) {
   }
 }
 
-TEST(RetryDelay, JitterFillsTheWholeBandAndNothingElse) {
+TEST(RetryDelay, JitterCoversExactlyItsRange) {
   const Backoff backoff{.initial = milliseconds{10}, .max = milliseconds{10}};
   Rng rng(2);
   std::set<milliseconds> seen;
@@ -40,7 +40,7 @@ TEST(RetryDelay, JitterFillsTheWholeBandAndNothingElse) {
                                           milliseconds{11}}));
 }
 
-TEST(RetryDelay, SmallestBasesStayInTheirBand) {
+TEST(RetryDelay, SmallBasesStayInTheirRange) {
   Rng rng(3);
   for (milliseconds base{1}; base < milliseconds{50}; ++base) {
     for (int i = 0; i < 100; ++i) {
@@ -62,7 +62,7 @@ TEST(RetryDelay, NoNumberOfAttemptsOverflows) {
   }
 }
 
-TEST(RetryDelay, DurationsBeyondTheirBoundAreTheBound) {
+TEST(RetryDelay, DurationsAreClampedToTheirLimits) {
   Rng rng(5);
   const Backoff endless{.initial = milliseconds::max(), .max = milliseconds::max()};
   expect_within_jitter(retry_delay(endless, kManyAttempts, rng), kMaxDelay);
@@ -70,7 +70,7 @@ TEST(RetryDelay, DurationsBeyondTheirBoundAreTheBound) {
   EXPECT_EQ(retry_delay(negative, 1, rng), milliseconds{0});
 }
 
-TEST(RetryDelay, ZeroBackoffComesBackAtOnceForEver) {
+TEST(RetryDelay, AZeroBackoffIsAlwaysZero) {
   Rng rng(6);
   const Backoff none{.initial = milliseconds{0}, .max = milliseconds{3'600'000}};
   EXPECT_EQ(retry_delay(none, 1, rng), milliseconds{0});
@@ -85,7 +85,7 @@ TEST(RetryDelay, SameSeedGivesTheSameDelays) {
   }
 }
 
-TEST(RetryDelayDeathTest, ATaskThatNeverRanHasNoRetry) {
+TEST(RetryDelayDeathTest, ATaskWithoutAttemptsStopsTheProcess) {
   Rng rng(8);
   EXPECT_DEATH(retry_delay({}, 0, rng), "attempts >= 1");
 }

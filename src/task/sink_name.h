@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxSinkNameBytes = 64;
 /// The prefix of a queue's webhook that is a sink.
 inline constexpr std::string_view kSinkScheme = "sink:";
 
-/// The name of the sink; "" when this is the URL of a webhook.
+/// The name of the sink; "" if `url` is the URL of a webhook.
 constexpr std::string_view sink_of(std::string_view url) noexcept {
   return url.starts_with(kSinkScheme) ? url.substr(kSinkScheme.size()) : std::string_view();
 }

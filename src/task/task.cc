@@ -10,8 +10,8 @@ namespace detent {
 
 namespace {
 
-/// Which of the 256 bytes a queue name may contain. A table: the answer must not depend on the
-/// locale, and this runs for every request.
+/// The bytes that a queue name may contain. A table does not depend on the locale, and it is fast:
+/// this check runs for every request.
 constexpr std::array<bool, 256> kQueueNameBytes = [] {
   std::array<bool, 256> allowed{};
   for (char c = 'a'; c <= 'z'; ++c) allowed[static_cast<unsigned char>(c)] = true;

@@ -16,8 +16,9 @@
 
 namespace detent {
 
-/// Names a task for ever. Ids rise in the order of acceptance, are below 2^53 (exact in JSON and
-/// in a double) and never used again. The low bits number the shard that made it.
+/// Identifies a task forever. Ids rise in the order of acceptance and are never reused. They are
+/// below 2^53, so they are exact in JSON and in a double. The low bits are the number of the shard
+/// that created the task.
 struct TaskId {
   std::uint64_t value = 0;  // 0 names no task
 
@@ -29,7 +30,7 @@ struct TaskId {
   }
   /// The next id on the same shard.
   constexpr TaskId next() const noexcept { return {value + (std::uint64_t{1} << kShardBits)}; }
-  /// The id of a shard that is made at the same count: its next() is above this id.
+  /// The id of another shard with the same count. Its next() is above this id.
   constexpr TaskId on_shard(std::uint64_t shard) const noexcept {
     return {(value >> kShardBits << kShardBits) | shard};
   }
@@ -44,7 +45,7 @@ std::string to_string(TaskId id);
 /// Beanstalk allows the same names for tubes, so a name is valid in both protocols.
 bool is_queue_name(std::string_view name) noexcept;
 
-/// Stored byte for byte and never interpreted; the kind says how to show it.
+/// Stored byte for byte and never interpreted. The kind decides how protocols show it.
 struct Payload {
   enum class Kind : std::uint8_t { json, bytes };
   Kind kind = Kind::json;
@@ -78,7 +79,7 @@ struct Attempt {
   WallTime ended_at{};
   std::string worker = {};  // ≤ kMaxWorkerBytes, may be empty
   std::string error = {};   // ≤ kMaxErrorBytes
-  LatenessParts late = {};  // why it began late; kept from kLate on
+  LatenessParts late = {};  // why it began late; all 0 below kLate
 
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
@@ -90,16 +91,17 @@ struct TaskTally {
   std::uint32_t run_outs = 0;
   std::uint32_t releases = 0;
   std::uint32_t burials = 0;
-  std::uint32_t redrives = 0;          // made due now by request: when it was dead, or scheduled
-  std::chrono::milliseconds delay{0};  // asked by the last release, 0 since a redrive
+  std::uint32_t redrives = 0;          // requests that made it due now, while dead or scheduled
+  std::chrono::milliseconds delay{0};  // delay of the last release; 0 again after a redrive
 
   friend bool operator==(const TaskTally&, const TaskTally&) = default;
 };
 
-/// Whether there is work left in a task. One that has ended is kept only in a queue with retention.
+/// Whether a task can still run. Completed and cancelled tasks are kept only in a queue with
+/// retention.
 enum class Standing : std::uint8_t { live, dead, completed, cancelled };
 
-/// All that is durable of a task.
+/// The stored form of a task.
 struct Task {
   TaskId id;
   std::string queue;
@@ -107,22 +109,24 @@ struct Task {
   TaskRules rules;
   WallTime due_at{};
   WallTime created_at{};
-  std::uint32_t attempts = 0;  // that have ended
+  std::uint32_t attempts = 0;  // ended attempts
   Standing standing = Standing::live;
-  std::string key = {};  // unique in its queue while the task lives, and longer; may be empty
-  std::vector<Attempt> history = {};  // of the attempts, the last kMaxHistory; oldest first
+  /// Unique in its queue while the server keeps it, which can be longer than the task lives. May be
+  /// empty.
+  std::string key = {};
+  std::vector<Attempt> history = {};  // the last kMaxHistory attempts, oldest first
   TaskTally tally = {};
   /// The URL to which the task is delivered; it is then not leased to workers. Empty: the webhook
   /// of its queue applies, or workers lease the task if the queue has no webhook.
   std::string webhook = {};
-  TaskHeaders headers = {};  // of the webhook's request; workers are shown them, too
+  TaskHeaders headers = {};  // sent with the webhook's request; workers also get them
 
   friend bool operator==(const Task&, const Task&) = default;
 };
 
-/// Adds an attempt to the history, which forgets its oldest when it is full.
+/// Adds an attempt to the history. If the history is full, its oldest attempt is removed.
 void add_attempt(Task& task, Attempt attempt);
-/// The error of the last attempt; empty if there was none.
+/// The error of the last attempt. Empty if there was no attempt or no error.
 std::string_view last_error(const Task& task) noexcept;
 
 }  // namespace detent

@@ -19,14 +19,14 @@ enum class TaskEvent : std::uint8_t {
   extended,
   released,
   completed,
-  failed,   // an attempt of it, by its worker's word; it will be tried again
-  expired,  // the lease ran out; it will be tried again, or is ready
+  failed,   // a worker reported a failed attempt; the task will be tried again
+  expired,  // the lease expired; the task will be tried again, or is ready
   dead,     // out of attempts, or buried
   moved,    // has another due time
-  edited,   // has another payload or priority, and the due time of before
+  edited,   // has another payload or priority, and the same due time
   redriven,
   cancelled,
-  away,  // another system keeps it while it is far
+  away,  // an external scheduler keeps it until it is nearly due
 };
 std::string_view to_string(TaskEvent event) noexcept;
 
@@ -34,7 +34,7 @@ struct TaskChange {
   TaskId id;
   std::string queue;
   TaskEvent event = TaskEvent::scheduled;
-  TaskState state = TaskState::scheduled;  // after it
+  TaskState state = TaskState::scheduled;  // after the event
   WallTime at{};
 
   friend bool operator==(const TaskChange&, const TaskChange&) = default;

@@ -8,7 +8,7 @@
 namespace detent {
 namespace {
 
-TEST(TaskChange, EveryEventHasItsNameOfTheInterface) {
+TEST(TaskChange, EveryEventHasTheNameOfTheInterface) {
   constexpr std::pair<TaskEvent, std::string_view> kNames[] = {
       {TaskEvent::scheduled, "scheduled"}, {TaskEvent::ready, "ready"},
       {TaskEvent::leased, "leased"},       {TaskEvent::extended, "extended"},

@@ -9,13 +9,13 @@
 
 namespace detent {
 
-/// A task is wanted when all that is given holds of it.
+/// A task matches if it matches every given field.
 struct TaskFilter {
   std::optional<std::string> queue = {};
   std::optional<TaskState> state = {};
-  std::optional<std::string> key = {};      // the task that it stands for, in each queue
-  std::optional<WallTime> due_after = {};   // at this instant or after it
-  std::optional<WallTime> due_before = {};  // before it
+  std::optional<std::string> key = {};      // the task with this key, in each queue
+  std::optional<WallTime> due_after = {};   // due at this instant or later
+  std::optional<WallTime> due_before = {};  // due before this instant
 
   friend bool operator==(const TaskFilter&, const TaskFilter&) = default;
 };

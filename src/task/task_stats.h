@@ -11,8 +11,8 @@
 
 namespace detent {
 
-/// Tasks of one queue by state. A task that is overdue and not loaded yet, as at a start with a
-/// long backlog, counts as scheduled.
+/// The tasks of one queue by state. An overdue task that is not loaded yet, for example at a start
+/// with a long backlog, counts as scheduled.
 struct QueueStats {
   std::string queue;
   std::uint64_t scheduled = 0;
@@ -29,7 +29,7 @@ struct QueueStats {
 /// A queue as its operator sees it.
 struct QueueView {
   QueueStats stats;
-  std::uint64_t bytes = 0;  // of the payloads
+  std::uint64_t bytes = 0;  // size of the payloads
   QueueSettings settings;
 
   friend bool operator==(const QueueView&, const QueueView&) = default;
@@ -38,15 +38,15 @@ struct QueueView {
 /// Counts since the server started.
 struct TaskCounters {
   std::uint64_t scheduled = 0;
-  std::uint64_t fired = 0;  // became due; again after each retry
+  std::uint64_t fired = 0;  // became due, also after each retry
   std::uint64_t leased = 0;
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t cancelled = 0;
   std::uint64_t dead = 0;
   std::uint64_t leases_expired = 0;
-  std::uint64_t conflicts = 0;    // completions and failures with a lease no longer held
-  std::uint64_t quarantined = 0;  // damaged records set aside
+  std::uint64_t conflicts = 0;    // completions and failures with a lease that was not held
+  std::uint64_t quarantined = 0;  // damaged records that were moved to the quarantine
 
   friend bool operator==(const TaskCounters&, const TaskCounters&) = default;
 };

@@ -17,7 +17,7 @@ TEST(TaskId, TextReadsBackAsTheSameId) {
   }
 }
 
-TEST(TaskId, NothingButADecimalIdIsOne) {
+TEST(TaskId, OtherTextsAreRefused) {
   for (const std::string_view text :
        {"", "0", "01", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x10", "a", "1a", "1\n",
         "9007199254740992", "18446744073709551616", "99999999999999999999999"}) {
@@ -44,7 +44,7 @@ TEST(History, RemembersTheLastAttemptsOldestFirst) {
   }
 }
 
-TEST(History, TheLastErrorIsThatOfTheLastAttemptOnly) {
+TEST(History, TheLastErrorIsTheErrorOfTheLastAttempt) {
   Task task;
   EXPECT_EQ(last_error(task), "");
   add_attempt(task, {.error = "first"});
@@ -54,7 +54,7 @@ TEST(History, TheLastErrorIsThatOfTheLastAttemptOnly) {
   EXPECT_EQ(last_error(task), "");
 }
 
-TEST(QueueName, EveryByteIsJudgedByTheWrittenSet) {
+TEST(QueueName, OnlyTheListedBytesAreAllowed) {
   const std::string allowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
   for (int byte = 0; byte < 256; ++byte) {

@@ -22,7 +22,7 @@ Error invalid(std::string_view field, std::string message) {
 Error wrong_url(std::string message) { return invalid("webhook", std::move(message)); }
 Error wrong_headers(std::string message) { return invalid("headers", std::move(message)); }
 
-// Not those of <cctype>: the answer must not depend on the locale.
+// Not the functions of <cctype>: the result must not depend on the locale.
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -66,17 +66,17 @@ bool is_host(std::string_view host) noexcept {
 
 Result<void> validate_authority(std::string_view authority) {
   if (authority.find('@') != std::string_view::npos) {
-    return wrong_url("a webhook's URL has no user or password: use a header");
+    return wrong_url("a webhook's URL must not have a user or password; use a header");
   }
   std::string_view host = authority;
   const std::size_t colon = authority.rfind(':');
   if (colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos) {
     host = authority.substr(0, colon);
     if (!is_port(authority.substr(colon + 1))) {
-      return wrong_url("the port of a webhook's URL is 1 to 65535");
+      return wrong_url("the port of a webhook's URL must be 1 to 65535");
     }
   }
-  if (!is_host(host)) return wrong_url("a webhook's URL has the name or address of a host");
+  if (!is_host(host)) return wrong_url("a webhook's URL must have the name or address of a host");
   return ok();
 }
 
@@ -89,16 +89,16 @@ Result<void> validate_header(const TaskHeader& header) {
   const auto& [name, value] = header;
   if (name.empty() || name.size() > kMaxHeaderNameBytes ||
       !std::ranges::all_of(name, is_token_byte)) {
-    return wrong_headers("a header's name is 1 to 64 letters, digits and !#$%&'*+-.^_`|~");
+    return wrong_headers("a header's name must be 1 to 64 letters, digits and !#$%&'*+-.^_`|~");
   }
   if (is_delivery_header(name)) {
-    return wrong_headers("the header " + name + " is made by the server itself");
+    return wrong_headers("the server itself sets the header " + name + "; remove it");
   }
   const auto is_visible = [](char c) { return c >= ' ' && c <= '~'; };
   if (value.size() > kMaxHeaderValueBytes || !std::ranges::all_of(value, is_visible) ||
       value.starts_with(' ') || value.ends_with(' ')) {
     return wrong_headers("the value of the header " + name +
-                         " is not up to 1024 bytes of visible ASCII with spaces between");
+                         " must be at most 1024 bytes of visible ASCII, with spaces only inside");
   }
   return ok();
 }
@@ -121,10 +121,11 @@ Result<void> validate_webhook_url(std::string_view url) {
     return wrong_url("a webhook's URL is at most " + std::to_string(kMaxWebhookBytes) + " bytes");
   }
   if (url.find('#') != std::string_view::npos) {
-    return wrong_url("a webhook's URL has no fragment: nobody would be sent it");
+    return wrong_url("a webhook's URL must not have a fragment (#): a server never receives it");
   }
   if (!std::ranges::all_of(url, is_url_byte)) {
-    return wrong_url("a webhook's URL has only what RFC 3986 allows: write the rest as %XX");
+    return wrong_url(
+        "a webhook's URL must have only characters that RFC 3986 allows; write others as %XX");
   }
   std::string_view rest = url;
   if (url.starts_with("http://")) {
@@ -132,7 +133,7 @@ Result<void> validate_webhook_url(std::string_view url) {
   } else if (url.starts_with("https://")) {
     rest.remove_prefix(8);
   } else {
-    return wrong_url("a webhook is a URL that begins with http:// or https://");
+    return wrong_url("a webhook must be a URL that begins with http:// or https://");
   }
   return validate_authority(rest.substr(0, rest.find_first_of("/?")));
 }
@@ -149,7 +150,7 @@ Result<void> validate_headers(const TaskHeaders& headers) {
       return is_same_name(other.name, header->name);
     };
     if (std::any_of(headers.begin(), header, is_same)) {
-      return wrong_headers("the header " + header->name + " is there twice");
+      return wrong_headers("the header " + header->name + " is given more than once");
     }
   }
   if (bytes > kMaxHeadersBytes) {
@@ -169,7 +170,7 @@ Result<void> validate(const QueueWebhook& webhook) {
     return wrong_url("a queue's webhook has at most " + std::to_string(kMaxWebhookKeys) + " keys");
   }
   if (!std::ranges::all_of(webhook.keys, is_webhook_key)) {
-    return wrong_url("a webhook's key is whsec_ and base64, with padding, of 24 to 64 bytes");
+    return wrong_url("a webhook's key must be whsec_ and base64, with padding, of 24 to 64 bytes");
   }
   return ok();
 }

@@ -17,18 +17,18 @@
 
 namespace detent {
 
-/// A header of a webhook's request, as it was given. The headers of a task have different names,
-/// where upper and lower case are the same.
+/// A header of a webhook's request, unchanged. The names in the headers of a task must differ in
+/// more than the case of letters.
 struct TaskHeader {
   std::string name;
   std::string value;
 
   friend bool operator==(const TaskHeader&, const TaskHeader&) = default;
 };
-/// In the order given.
+/// Headers in the order in which they were given.
 using TaskHeaders = std::vector<TaskHeader>;
 
-/// Where the tasks of a queue are delivered to.
+/// The destination of the tasks of a queue.
 struct QueueWebhook {
   std::string url;
   /// Each key is "whsec_" and base64 of 24 to 64 bytes, as in Standard Webhooks. Every key signs
@@ -56,18 +56,18 @@ Result<void> validate_headers(const TaskHeaders& headers);
 /// `webhook`.
 Result<void> validate(const QueueWebhook& webhook);
 
-/// Whether the deliverer makes this header itself, in any case of its letters: Host,
-/// Content-Length, Content-Type, those of a connection, User-Agent, and all that begin with
-/// Webhook-, Detent- or Proxy-.
+/// True if the deliverer sets this header itself: Host, Content-Length, Content-Type, headers of
+/// the connection, User-Agent, and all headers that begin with Webhook-, Detent- or Proxy-. Ignores
+/// the case of letters.
 bool is_delivery_header(std::string_view name);
 
-/// The value of a header, found by name in any case; null if there is none.
+/// The value of a header, or null if there is none. Ignores the case of letters in the name.
 const std::string* find_header(const TaskHeaders& headers, std::string_view name) noexcept;
 
-/// `traceparent` or `tracestate`.
+/// True for `traceparent` and `tracestate`.
 bool is_trace_header(std::string_view name) noexcept;
-/// Whether this is a `traceparent` of W3C Trace Context: version 00, or a later one that begins as
-/// that does.
+/// True if this is a `traceparent` of W3C Trace Context: version 00, or a later version with the
+/// same beginning.
 bool is_traceparent(std::string_view value) noexcept;
 /// Adds the trace of a request to the task that it creates: `traceparent`, if it is well formed and
 /// the headers have none, and then `tracestate`. A trace that would exceed the limits of a task is

@@ -20,7 +20,7 @@ bool is_url(std::string_view url) {
   return valid.has_value();
 }
 
-/// What is wrong with these headers; "" when nothing is.
+/// The error message of these headers, or "" if they are valid.
 std::string wrong_with(const TaskHeaders& headers) {
   const Result<void> valid = validate_headers(headers);
   if (valid) return "";
@@ -36,7 +36,7 @@ bool is_key(const std::string& key) {
   return validate(QueueWebhook{.url = "https://a", .keys = {key}}).has_value();
 }
 
-TEST(Webhook, UrlsOfHttpWithAHostAreTaken) {
+TEST(Webhook, HttpUrlsWithAHostAreAccepted) {
   for (const char* url :
        {"http://a", "https://example.com/hooks?x=1&y=%20", "http://127.0.0.1:8080/", "http://[::1]",
         "https://[2001:db8::1]:443/a", "http://a_b-c.d:1?q", "https://h/a@b:c//d;e=(f)'!*,+$[]~",
@@ -45,7 +45,7 @@ TEST(Webhook, UrlsOfHttpWithAHostAreTaken) {
   }
 }
 
-TEST(Webhook, WhatIsNoUrlOfHttpWithAHostIsRefused) {
+TEST(Webhook, OtherUrlsAreRefused) {
   for (const char* url : {"",
                           "a",
                           "ftp://a",
@@ -126,11 +126,11 @@ TEST(Webhook, HeadersHaveTheirBounds) {
   EXPECT_NE(wrong_with(headers), "");
 }
 
-TEST(Webhook, NoHeaderComesTwiceInAnyCase) {
+TEST(Webhook, AHeaderComesOnceInAnyCaseOfLetters) {
   EXPECT_NE(wrong_with({{"X-A", "1"}, {"b", "2"}, {"x-a", "1"}}), "");
 }
 
-TEST(Webhook, HeadersThatTheServerMakesAreRefused) {
+TEST(Webhook, HeadersOfTheServerAreRefused) {
   for (const char* name :
        {"Host", "content-length", "Content-Type", "TRANSFER-ENCODING", "connection", "keep-alive",
         "te", "trailer", "upgrade", "expect", "User-Agent", "webhook-id", "Webhook-Signature",
@@ -177,13 +177,13 @@ TEST(Webhook, AQueueHasAUrlAndUpToThreeKeys) {
   EXPECT_FALSE(validate_webhook_url("sink:a")) << "a task names none";
 }
 
-TEST(Webhook, NothingSecretIsLeftOfItsKeys) {
+TEST(Webhook, RedactedRemovesTheKeys) {
   const std::string key = "whsec_" + std::string(32, 'A');
   const QueueWebhook shown = redacted({.url = "https://a/b", .keys = {key, key}});
   EXPECT_EQ(shown, (QueueWebhook{.url = "https://a/b", .keys = {"whsec_…", "whsec_…"}}));
 }
 
-TEST(Webhook, OfARequestATaskAndAnEditAreChecked) {
+TEST(Webhook, IsCheckedInARequestATaskAndAnEdit) {
   ScheduleRequest request{.queue = "q", .webhook = "http://a", .headers = {{"a", "b"}}};
   EXPECT_TRUE(validate(request));
   request.webhook = "mailto:a";
@@ -206,7 +206,7 @@ TEST(Webhook, OfARequestATaskAndAnEditAreChecked) {
   EXPECT_EQ(validate(TaskEdit{.headers = TaskHeaders{{"te", ""}}}).error().field, "headers");
 }
 
-TEST(Webhook, ContentCoversUrlAndHeadersAndIsAsItWasWithout) {
+TEST(Webhook, TheContentHashCoversUrlAndHeaders) {
   const ScheduleRequest plain{.queue = "q"};
   ScheduleRequest with_url = plain;
   with_url.webhook = "http://a";
@@ -218,14 +218,14 @@ TEST(Webhook, ContentCoversUrlAndHeadersAndIsAsItWasWithout) {
   EXPECT_NE(content_hash(plain), content_hash(with_header));
   EXPECT_NE(content_hash(with_url), content_hash(with_header));
   EXPECT_NE(content_hash(with_header), content_hash(with_other));
-  // Who asks again does so in another trace.
+  // A repeated request has a different trace.
   with_other.headers = {{"a", "b"}, {"Traceparent", "x"}, {"tracestate", "y"}};
   EXPECT_EQ(content_hash(with_header), content_hash(with_other));
 }
 
 constexpr const char* kTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-TEST(Webhook, TraceparentIsAsTraceContextWritesIt) {
+TEST(Webhook, ATraceparentHasTheFormOfTraceContext) {
   const std::string trace = kTrace;
   EXPECT_TRUE(is_traceparent(trace));
   EXPECT_TRUE(is_traceparent("01" + trace.substr(2)));
@@ -256,7 +256,7 @@ TEST(Webhook, TheTraceOfARequestIsKeptUnlessTheTaskNamesOne) {
   EXPECT_EQ(headers, (TaskHeaders{{"TraceParent", "mine"}}));
 }
 
-TEST(Webhook, ATraceIsLeftOutWhereThereIsNoRoomForIt) {
+TEST(Webhook, ATraceIsLeftOutIfItExceedsTheLimits) {
   TaskHeaders full;
   for (char c = 'a'; c < 'a' + 15; ++c) full.push_back({std::string(1, c), ""});
   TaskHeaders headers = full;

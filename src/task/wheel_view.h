@@ -1,4 +1,4 @@
-// The engine's wheel as people see it: which slots hold timers, and how many.
+// The engine's wheel, in a form for people: the slots that hold timers, and their number.
 #pragma once
 
 #include <chrono>
@@ -9,19 +9,19 @@
 
 namespace detent {
 
-/// The wheel of the tasks in memory: when they are due, or their leases run out.
+/// The wheel of the tasks in memory. Its timers are due times and lease deadlines.
 struct WheelView {
   /// A slot that holds timers.
   struct Slot {
     unsigned level = 0;  // 0 is the finest
-    unsigned index = 0;  // in its level
-    WallTime from{};     // the first instant it covers, and
-    WallTime until{};    // the first after it
+    unsigned index = 0;  // within its level
+    WallTime from{};     // the first instant that the slot covers
+    WallTime until{};    // the first instant after the slot
     std::uint64_t count = 0;
   };
   WallTime now{};
   std::chrono::milliseconds tick{1};
-  unsigned level_count = 0;  // that a task can be on
+  unsigned level_count = 0;  // levels that tasks can be on
   unsigned slots_per_level = 0;
   std::uint64_t timers = 0;
   std::vector<Slot> slots;  // earliest first
