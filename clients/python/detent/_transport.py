@@ -113,11 +113,12 @@ class Transport:
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is not http://HOST[:PORT] or https://HOST[:PORT]")
+            raise ValueError(f"{url!r} must be http://HOST[:PORT] or https://HOST[:PORT]")
         if parts.path not in ("", "/") or parts.query or parts.fragment or parts.username:
-            raise ValueError(f"{url!r} is more than a host and a port")
+            raise ValueError(f"{url!r} must have only a host and a port")
         if not 0 < timeout <= _LONGEST_TIMEOUT:
-            raise ValueError(f"a timeout is above 0 and at most a day of seconds; not {timeout!r}")
+            raise ValueError(
+                f"timeout must be greater than 0 and at most 86400 seconds, got {timeout!r}")
         self._host, self._port = parts.hostname, parts.port
         self._tls = (
             ssl.create_default_context(cafile=ca_file) if parts.scheme == "https" else None
@@ -279,7 +280,7 @@ def _read(response: http.client.HTTPResponse, text: bytes) -> Any:
         return json.loads(text)
     except ValueError as bad:
         if response.status < 300:
-            raise Internal(f"the answer is no JSON: {bad}", status=response.status) from bad
+            raise Internal(f"the answer is not JSON: {bad}", status=response.status) from bad
         return None
 
 

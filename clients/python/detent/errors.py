@@ -14,7 +14,7 @@ class DetentError(Exception):
 
     problem: the problem document as the server sent it; empty without an answer.
     status: status of the answer; 0 without an answer.
-    detail, field: the reason, and the field of the request at fault ("" if there is no such field).
+    detail, field: the reason, and the wrong field of the request ("" if no single field is wrong).
     is_repeated: the request was sent more than once. A NotFound or Conflict may then be the effect
         of the first request, whose answer was lost.
     """
@@ -33,11 +33,11 @@ class InvalidArgument(DetentError):
 
 
 class Unauthorized(DetentError):
-    """The server requires a token."""
+    """The server requires an access token."""
 
 
 class Forbidden(DetentError):
-    """The token lacks the scope."""
+    """The access token does not have the scope for this."""
 
 
 class NotFound(DetentError):

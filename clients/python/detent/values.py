@@ -40,7 +40,7 @@ def to_instant(instant: Instant) -> Union[str, int]:
     if not isinstance(instant, datetime):
         return instant
     if instant.tzinfo is None:
-        raise ValueError("a datetime without a time zone is no instant")
+        raise ValueError("a datetime must have a time zone")
     return to_milliseconds(instant - _EPOCH)
 
 

@@ -34,16 +34,18 @@ def verify_webhook(
         signatures = given["webhook-signature"].split(" ")
         age = (time.time() if now is None else now) - int(sent)
     except (KeyError, ValueError) as error:
-        raise InvalidSignature("a header is missing or no number") from error
+        raise InvalidSignature(
+            "webhook-id, webhook-timestamp or webhook-signature is missing or malformed") from error
     if abs(age) > tolerance:
-        raise InvalidSignature("it was sent at another time")
+        raise InvalidSignature(
+            "webhook-timestamp differs from the current time by more than the tolerance")
     content = f"{message}.{sent}.".encode() + body
     for key in [keys] if isinstance(keys, str) else keys:
         signed = hmac.new(_secret(key), content, hashlib.sha256).digest()
         expected = b"v1," + base64.b64encode(signed)
         if any([hmac.compare_digest(expected, one.encode()) for one in signatures]):
             return message
-    raise InvalidSignature("no signature is of one of the keys")
+    raise InvalidSignature("no signature matches one of the keys")
 
 
 def _secret(key: str) -> bytes:
@@ -53,4 +55,4 @@ def _secret(key: str) -> bytes:
             return base64.b64decode(key[len("whsec_"):], validate=True)
     except binascii.Error:
         pass
-    raise ValueError("a key is \"whsec_\" and base64")
+    raise ValueError("a key must be \"whsec_\" and base64")

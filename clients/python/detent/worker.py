@@ -39,7 +39,9 @@ def _pause(failures: int) -> float:
 
 def _told(error: Exception) -> DetentError:
     """Returns a DetentError, also for the exceptions that an answer of unexpected form causes."""
-    return error if isinstance(error, DetentError) else Internal(f"a wrong answer: {error!r}")
+    if isinstance(error, DetentError):
+        return error
+    return Internal(f"unexpected answer of the server: {error!r}")
 
 
 _MAX_DELAY = timedelta(seconds=4_294_967_295)
@@ -348,7 +350,7 @@ class Worker:
         try:
             results = self._client._report(verb, leases, body, retry_for=retry_for)
             if len(results) != len(leases):
-                raise Internal("the server answered for other leases")
+                raise Internal("the server's answer has results for other leases")
         except Exception as error:
             lost = _told(error)
             results = [lost for _ in leases]

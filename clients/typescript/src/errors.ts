@@ -12,7 +12,7 @@ export class DetentError extends Error {
   readonly problem: Problem;
   /** Status of the answer; 0 without an answer. */
   readonly status: number;
-  /** The reason, and the field of the request at fault ("" if there is no such field). */
+  /** The reason, and the wrong field of the request ("" if no single field is wrong). */
   readonly detail: string;
   readonly field: string;
   /** The request was sent more than once. A NotFound or Conflict may then be the effect of the first
@@ -32,9 +32,9 @@ export class DetentError extends Error {
 
 /** The request is wrong: fix the request. */
 export class InvalidArgument extends DetentError {}
-/** The server requires a token. */
+/** The server requires an access token. */
 export class Unauthorized extends DetentError {}
-/** The token lacks the scope. */
+/** The access token does not have the scope for this. */
 export class Forbidden extends DetentError {}
 /** The object does not exist, or no longer exists. */
 export class NotFound extends DetentError {}

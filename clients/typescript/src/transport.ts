@@ -78,7 +78,7 @@ const unseenCodes = new Set([
  *  treats as steps in the path, in any spelling. */
 export function segment(name: string): string {
   if (name === '.' || name === '..') {
-    throw new InvalidArgument(`fetch cannot say the name "${name}" in a path`);
+    throw new InvalidArgument(`the name "${name}" is not possible: fetch cannot send it in a path`);
   }
   return encodeURIComponent(name);
 }
@@ -99,14 +99,14 @@ export class Transport {
   ) {
     const { protocol, origin, pathname, search, hash, username } = new URL(url);
     if (protocol !== 'http:' && protocol !== 'https:') {
-      throw new TypeError(`"${url}" is not http://HOST[:PORT] or https://HOST[:PORT]`);
+      throw new TypeError(`"${url}" must be http://HOST[:PORT] or https://HOST[:PORT]`);
     }
     if (pathname !== '/' || search || hash || username) {
-      throw new TypeError(`"${url}" is more than a host and a port`);
+      throw new TypeError(`"${url}" must have only a host and a port`);
     }
     if (!(timeout > 0 && timeout <= longestTimeout)) {
       throw new RangeError(
-        `a timeout is above 0 and at most a day of milliseconds; not ${timeout}`);
+        `timeout must be greater than 0 and at most 86400000 milliseconds, got ${timeout}`);
     }
     this.base = origin;
     this.headers = token ? { authorization: `Bearer ${token}` } : {};
@@ -202,7 +202,7 @@ function read(response: Response, text: string) {
   try {
     answer = JSON.parse(text);
   } catch {
-    error = new Internal('the answer is no JSON', {}, response.status);
+    error = new Internal('the answer is not JSON', {}, response.status);
   }
   if (response.ok) return error ? { error } : { answer };
   const seconds = response.headers.get('retry-after') ?? '';

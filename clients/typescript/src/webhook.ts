@@ -33,10 +33,13 @@ export function verifyWebhook(
   const id = find('webhook-id');
   const sent = find('webhook-timestamp');
   const signatures = find('webhook-signature').split(' ');
-  if (!/^\d+$/.test(sent)) throw new InvalidSignature('webhook-timestamp is no number');
+  if (!/^\d+$/.test(sent)) {
+    throw new InvalidSignature('webhook-timestamp must be a number of seconds');
+  }
   const age = (options.now ?? Date.now()) - Number(sent) * 1000;
   if (Math.abs(age) > (options.tolerance ?? 300_000)) {
-    throw new InvalidSignature('it was sent at another time');
+    throw new InvalidSignature(
+      'webhook-timestamp differs from the current time by more than the tolerance');
   }
   for (const secret of secrets) {
     const signed = createHmac('sha256', secret).update(`${id}.${sent}.`).update(body);
@@ -47,7 +50,7 @@ export function verifyWebhook(
     };
     if (signatures.some(isSame)) return id;
   }
-  throw new InvalidSignature('no signature is of one of the keys');
+  throw new InvalidSignature('no signature matches one of the keys');
 }
 
 /** Throws TypeError for an invalid key. The message does not have the key. */
@@ -55,7 +58,7 @@ function secretOf(key: string): Buffer {
   const text = key.slice('whsec_'.length);
   const secret = Buffer.from(text, 'base64');
   if (!key.startsWith('whsec_') || secret.toString('base64') !== text) {
-    throw new TypeError('a key is "whsec_" and base64');
+    throw new TypeError('a key must be "whsec_" and base64');
   }
   return secret;
 }

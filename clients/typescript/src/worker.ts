@@ -294,7 +294,7 @@ export class Worker {
     try {
       results = await this.client.report(verb, leases, body, options);
       if (results.length !== leases.length) {
-        throw new Internal('the server answered for other leases');
+        throw new Internal("the server's answer has results for other leases");
       }
     } catch (error) {
       const lost = error instanceof DetentError ? error : new Internal(String(error));
