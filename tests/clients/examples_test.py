@@ -1,5 +1,5 @@
-"""The examples of the three clients against one real server after another: each must say the same,
-work on what is due, and stop at SIGTERM.
+"""Runs the examples of the three clients, each with its own real server. All must print the same,
+work on due tasks, and stop at SIGTERM.
 
     DETENT_BINARY=… PYTHONPATH=clients/python python3 examples_test.py C++-EXAMPLE [NODE]
 """
@@ -23,7 +23,7 @@ LINES = [r"o-\d+-1 is paid: its cancellation is cancelled", r"o-\d+-2 is due: ca
 class Examples(unittest.TestCase):
     def check(self, *command):
         with RealServer() as server:
-            for _ in range(2):  # the second time beside the keys of the first
+            for _ in range(2):  # the second run finds the keys of the first run
                 self.run_once([*map(str, command), server.url])
             with detent.Client(server.url) as client:
                 self.assertEqual(client.list(queue="orders").tasks, [])

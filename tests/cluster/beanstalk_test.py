@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""beanstalk_test.py PROGRAM [--seed N]: beanstalk clients of a cluster of three nodes over a
-PostgreSQL of its own, on raw sockets, while an owner of shards is killed and another is stopped.
+"""beanstalk_test.py PROGRAM [--seed N]: beanstalk clients of a cluster of three nodes.
 
-Producers put into eight tubes through any node; workers watch all eight, reserve and delete. What
-must be true of it: no job that was acknowledged is lost, none comes back once its deletion was
-acknowledged, ids are unique, and a job is reserved twice only where a fault, or an answer that did
-not come, allows it. Exit 1 when something was violated.
+The cluster has its own PostgreSQL. Producers put jobs into eight tubes through any node. Workers
+watch all tubes, reserve jobs and delete them. During this, one owner of shards is killed, and
+another is stopped. The clients use raw sockets. The test checks that
+- no acknowledged job is lost;
+- no job comes back after its deletion was acknowledged;
+- all ids are different;
+- a job is reserved twice only because of a fault or a lost answer.
+
+Exit code 1: a rule was violated.
 """
 
 import random
@@ -25,12 +29,12 @@ REST_SECONDS = 60
 
 
 class Beanstalk:
-    """A client that gives up its connection with the first thing that goes wrong."""
+    """A client that closes its connection at the first error."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
         self.file = self.socket.makefile("rb")
-        self.may_hold = False  # a job whose deletion was not answered
+        self.may_hold = False  # the connection may hold a job, because no answer to a delete came
 
     def ask(self, command, body=None):
         text = command.encode() + b"\r\n"
@@ -57,14 +61,14 @@ class Trial:
         self.working = threading.Event()
         self.accepted = {}  # id by body
         self.deleted = set()  # bodies whose deletion was acknowledged
-        self.unclear = set()  # (body, number of reserve): asked to be deleted, and not answered
+        self.unclear = set()  # (body, number of reserve) of deletions without an answer
         self.held = set()
         self.reserved = 0
         self.may_come_again = 0
         self.violations = []
 
     def connect(self, rng):
-        """To any node; tries until one answers."""
+        """Connects to a random node, and tries again until one answers."""
         while True:
             try:
                 return Beanstalk(rng.choice(self.nodes).beanstalk_port)
@@ -122,7 +126,7 @@ class Trial:
                 self.violations.append(f"{body} came back after its deletion")
             self.held.add(body)
             attempt = (body, self.reserved)
-            self.unclear.add(attempt)  # until the answer is there
+            self.unclear.add(attempt)  # until the answer has come
         words, _ = client.ask(f"delete {words[1]}")
         with self.mutex:
             self.held.discard(body)
@@ -131,7 +135,7 @@ class Trial:
             if words[0] == "DELETED":
                 self.deleted.add(body)
                 return
-            self.may_come_again += 1  # its owner is away, or has been
+            self.may_come_again += 1  # the owner of the job is or was away
             if words[0] == "INTERNAL_ERROR":
                 client.may_hold = True
             elif words[0] != "NOT_FOUND":
@@ -153,19 +157,19 @@ class Trial:
             return False
 
     def progress(self, count):
-        """Blocks until so many more jobs are done with."""
+        """Blocks until `count` more jobs are deleted."""
         goal = len(self.deleted) + count
         wait_until(lambda: time.sleep(0.05) or len(self.deleted) >= goal, REST_SECONDS,
                    f"{count} more jobs are deleted")
 
     def fault(self, node, number):
         with self.mutex:
-            self.may_come_again += len(self.held) + WORKERS  # and what was just handed out
+            self.may_come_again += len(self.held) + WORKERS  # held jobs, and jobs on their way
         node.signal(number)
         code = node.wait_for_exit()
         if number == signal.SIGTERM and code != 0:
             self.violations.append(f"node {node.name} exited with {code} after SIGTERM")
-        self.progress(100)  # without it
+        self.progress(100)  # without this node
         node.start()
         wait_until(self.is_at_rest, REST_SECONDS, "all nodes answer for all shards")
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""check_test.py PROGRAM: `detent check --store` of a cluster's database. It refuses while nodes run
-and says who has a shard; once they are stopped, or killed and their leases have run out, it reads
-every shard, changes nothing, and names the shard of what is damaged.
+"""check_test.py PROGRAM: `detent check --store` on the database of a cluster.
+
+While nodes run, the command refuses and names the owner of a shard. After all nodes were stopped,
+or were killed and their leases have expired, it reads every shard. It changes no data, and it names
+the shard of a damaged record.
 """
 
 import json
@@ -49,7 +51,7 @@ class Check(unittest.TestCase):
     def contents(self):
         return [self.sql(f"select t::text from detent.{table} as t order by 1") for table in TABLES]
 
-    def test_every_shard_is_checked_once_no_node_runs(self):
+    def test_all_shards_are_checked_when_no_node_runs(self):
         self.ask("PATCH", "/v1/queues/hot", {"partitions": SHARDS})
         self.ask("PUT", "/v1/schedules/s", {"queue": "q0", "every": "1h"})
         for number in range(TASKS):
@@ -66,7 +68,7 @@ class Check(unittest.TestCase):
         a, b = self.stand.nodes["a"], self.stand.nodes["b"]
         a.process.terminate()
         self.assertEqual(a.wait_for_exit(), 0)
-        b.stop()  # SIGKILL: its shards are in use until their leases have run out
+        b.stop()  # SIGKILL: its shards are in use until their leases have expired
         wait_until(lambda: self.check()[0] == 0, PATIENCE, "all leases have run out")
         before = self.contents()
         code, said, _ = self.check("--json")

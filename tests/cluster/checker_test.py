@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The checker of histories, on histories that are planted: each rule is broken once and must be
-reported, alone, and a history in which nothing is wrong must be found clean. And what a trial
-writes down of its faults.
+"""Tests the checker of histories with prepared histories.
+
+Each rule is broken once, and the checker must report exactly this rule. It must report no violation
+for a good history. Also tests how a trial records its faults.
 """
 
 import random
@@ -29,22 +30,22 @@ class Planted(unittest.TestCase):
         self.assertEqual([text.split(":")[0] for text in report.violations], list(rules))
         return report
 
-    def test_nothing_is_found_where_nothing_is_wrong(self):
+    def test_a_good_history_has_no_violations(self):
         self.assertEqual(self.found(good()).figures["duplicates"], 0)
 
-    def test_a_task_that_neither_ended_nor_is_there(self):
+    def test_a_task_that_neither_ended_nor_exists(self):
         history = good()
         history.add("put", 0, 10, "done", 512, "b", "q", due=100)
         self.found(history, "lost")
         history.add("read", 900, 910, "done", 512, "b", "q")
         self.found(history)
 
-    def test_a_task_that_is_answered_404_though_nothing_ended_it(self):
+    def test_a_404_for_a_task_that_has_not_ended(self):
         history = good()
         history.add("cancel", 150, 160, "missing", 256, "a", "q")
         self.found(history, "lost")
 
-    def test_404_after_a_cancel_of_which_nothing_was_heard_is_fine(self):
+    def test_a_404_after_an_unanswered_cancel_is_fine(self):
         history = History()
         history.add("put", 0, 10, "done", 256, "a", "q", due=5_000)
         history.add("cancel", 100, 110, "unknown", 256, "a", "q")
@@ -61,7 +62,7 @@ class Planted(unittest.TestCase):
         history.add("move", 12, 14, "done", 256, "a", "q", due=5_000)
         self.found(history, "early")
 
-    def test_a_move_that_may_have_been_done_proves_nothing(self):
+    def test_an_unanswered_move_allows_both_due_times(self):
         history = good()
         history.add("move", 12, 14, "unknown", 256, "a", "q", due=5_000)
         self.found(history)
@@ -101,7 +102,7 @@ class Planted(unittest.TestCase):
                     until=4150)
         self.found(history, "stale write", "two leases")
 
-    def test_two_open_leases_after_a_fault_that_loses_them_are_counted(self):
+    def test_two_open_leases_after_a_fault_that_voids_them_are_counted(self):
         history = good()
         history.events[2].start, history.events[2].end = 2_000, 2_010
         history.events[2].outcome = "conflict"
@@ -114,7 +115,7 @@ class Planted(unittest.TestCase):
         history.faults[0].shards = {1}
         self.found(history, "lease lost", "two leases")
 
-    def test_a_lease_that_is_refused_though_it_is_good(self):
+    def test_a_valid_lease_that_is_refused(self):
         history = good()
         history.events[2].outcome = "conflict"
         history.add("read", 900, 910, "done", 256, "a", "q")
@@ -130,7 +131,7 @@ class Planted(unittest.TestCase):
         history.add("complete", 300, 310, "conflict", 256, "a", "q", lease="1-1")
         self.found(history)
 
-    def test_a_lease_that_had_run_out_is_no_duplicate(self):
+    def test_an_expired_lease_is_not_a_duplicate(self):
         history = good()
         history.events[2].outcome = "conflict"
         history.events[2].start = history.events[2].end = 6_000
@@ -146,7 +147,7 @@ class Planted(unittest.TestCase):
                     until=4180)
         self.found(history, "stale write")
 
-    def test_one_id_of_two_tasks_and_two_of_one_key(self):
+    def test_one_id_for_two_tasks_and_two_ids_for_one_key(self):
         history = good()
         history.add("put", 0, 10, "done", 256, "b", "q", due=100)
         self.found(history, "one id for two")
@@ -155,7 +156,7 @@ class Planted(unittest.TestCase):
         history.add("read", 900, 910, "done", 512, "a", "q")
         self.found(history, "one key, two tasks")
 
-    def test_a_task_nobody_asked_for(self):
+    def test_a_task_that_was_not_requested(self):
         history = good()
         history.add("handout", 20, 151, "done", 512, "z", "q", lease="1-7", at=150, due=100,
                     until=4150)
@@ -170,10 +171,10 @@ class Planted(unittest.TestCase):
         self.found(history)
         history.quiet.append((-1, 1_000))
         self.found(history, "order")
-        # Task 512 may have been in a lease that nobody was told of, and have come back.
+        # Task 512 may have been in a lease whose answer was lost, and have come back.
         take = history.add("take", 90, 100, "unknown", queue="q")
         self.found(history)
-        take.end = 55  # it was not due then
+        take.end = 55  # the task was not due at that time
         take.start = 45
         self.found(history, "order")
         for event in history.events:
@@ -181,7 +182,7 @@ class Planted(unittest.TestCase):
         report = self.found(history, "order")
         self.assertEqual(sorted(report.lateness), [10, 110])
 
-    def test_a_lost_lease_is_told_beside_the_last_fault_of_its_shard(self):
+    def test_a_lost_lease_is_reported_with_the_last_fault_of_its_shard(self):
         history = good()
         history.events[2].outcome = "conflict"
         history.add("read", 900, 910, "done", 256, "a", "q")
@@ -192,7 +193,7 @@ class Planted(unittest.TestCase):
 
 
 class Losses(unittest.TestCase):
-    """Shard 0 fails at epoch 1 and is taken by another node, which notices a little earlier."""
+    """Shard 0 fails at epoch 1. Another node takes it shortly before the first node notices."""
 
     LOGS = ["""1970-01-01T00:00:00.010Z info serving a shard shard=0 epoch=1
 1970-01-01T00:00:00.150Z error the store of a shard failed; it is given up shard=0 epoch=1 cause="x"
@@ -201,13 +202,13 @@ class Losses(unittest.TestCase):
 1970-01-01T00:00:00.300Z warning a shard was lost; its open leases are void shard=5 epoch=7
 1970-01-01T00:00:00.4""", "1970-01-01T00:00:00.149Z info serving a shard shard=0 epoch=2\n"]
 
-    def test_what_nodes_say_in_their_logs(self):
+    def test_losses_are_read_from_the_logs(self):
         found = losses.losses(self.LOGS)
         self.assertEqual([(one.shard, one.epoch, one.began, one.at) for one in found],
                          [(0, 1, 149, 150), (5, 7, 300, 300)])
         self.assertTrue(found[0].why.endswith('cause="x"'))
 
-    def test_leases_of_its_epoch_are_void_and_no_others(self):
+    def test_a_loss_voids_only_leases_of_its_epoch(self):
         history = good()
         history.events[2].outcome = "conflict"
         history.add("handout", 20, 181, "done", 256, "a", "q", lease="2-1", at=180, due=100,
@@ -222,7 +223,7 @@ class Losses(unittest.TestCase):
             history.events[1].lease = history.events[2].lease = lease
             self.assertEqual(len(check(history).violations), 2)
 
-    def test_one_needs_a_fault_or_a_want_of_processor_time(self):
+    def test_a_loss_needs_a_fault_or_a_lack_of_processor_time(self):
         found = losses.losses(self.LOGS)[:1]
         shares = losses.Shares(None, None)
 
@@ -240,10 +241,10 @@ class Losses(unittest.TestCase):
 
 
 class Faults(unittest.TestCase):
-    """One that takes its time, as on a machine with more to do than it can."""
+    """Faults that take a long time, as on an overloaded machine."""
 
     LEASE_MS = 2_000
-    LAG_MS = 5_000  # till a node that is to be stopped is
+    LAG_MS = 5_000  # until a node that must stop has stopped
 
     def setUp(self):
         self.now = 1_000.0
@@ -273,15 +274,15 @@ class Faults(unittest.TestCase):
         fault = self.trial.history.faults[-1]
         return fault.voids_until - fault.start
 
-    def test_leases_are_void_that_were_got_before_the_node_was_gone_or_stood_still(self):
+    def test_kill_and_pause_void_leases_until_the_node_has_stopped(self):
         self.assertEqual(self.voids("kill"), self.LAG_MS)
         self.assertEqual(self.voids("pause"), self.LAG_MS)
 
-    def test_of_a_node_without_a_database_those_of_a_lease_more(self):
+    def test_a_lost_database_voids_leases_for_one_lease_more(self):
         self.assertEqual(self.voids("cut_database"), self.LAG_MS + self.LEASE_MS)
         self.assertEqual(self.voids("postgres"), self.LEASE_MS)
 
-    def test_of_others_none(self):
+    def test_other_faults_void_no_leases(self):
         self.assertLess(self.voids("stop"), 0)
         self.assertLess(self.voids("cut_nodes"), 0)
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""clients_test.py PROGRAM CPP-WORKER [NODE]: the workers of our three clients on a cluster of three
-nodes over a PostgreSQL of its own, each on a queue with partitions on all nodes.
+"""clients_test.py PROGRAM CPP-WORKER [NODE]: the workers of all clients on a cluster.
 
-While each holds tasks of all shards a node is cut off from the others, and extensions fail for its
-leases alone: no worker may lose a lease, and each task is handed out once. The same while a node is
-stopped (SIGTERM), which hands its leases on. Then PostgreSQL and a node are killed, which voids
-leases: no task may be lost. Last, one call of the Python client completes leases of all shards,
-while those of one are away.
+The cluster has three nodes and its own PostgreSQL. Each worker has a queue with partitions on all
+nodes, and holds tasks of all shards while faults happen:
+- A node is cut off from the others. Only the extensions of its leases fail. No worker may lose a
+  lease, and each task must be handed out once.
+- A node is stopped (SIGTERM) and passes its leases on. The same rules hold.
+- PostgreSQL and a node are killed, which makes leases void. No task may be lost.
+
+In addition, one call of the Python client completes leases of all shards while one shard is away.
 """
 
 import collections
@@ -25,12 +27,12 @@ sys.path.insert(0, str(CLIENTS.parent.parent / "clients" / "python"))
 import detent  # noqa: E402  (needs the path above)
 
 SHARDS = 6
-TASKS = 30  # as many as a worker holds
-PATIENCE = 120  # seconds until a test that hangs fails
+TASKS = 30  # the number of tasks that a worker holds
+PATIENCE = 120  # seconds until a hanging test fails
 
 
 class WorkerProgram:
-    """Thread-safe."""
+    """A worker process that reads commands and prints lines. Thread-safe."""
 
     def __init__(self, queue, command, url):
         self.queue = queue
@@ -47,7 +49,7 @@ class WorkerProgram:
                 self.lines.append(line.rstrip("\n"))
 
     def told(self, word):
-        """What followed this word, line by line."""
+        """Returns the rests of the lines that begin with this word."""
         with self.mutex:
             return [line[len(word) + 1:] for line in self.lines if line.startswith(word + " ")]
 
@@ -88,7 +90,7 @@ class Clients(unittest.TestCase):
         self.assertFalse([one for one in made if isinstance(one, detent.DetentError)])
 
     def hold(self, first):
-        """Each worker holds its tasks, which are on all shards."""
+        """Makes each worker hold its tasks, which are on all shards."""
         for queue, worker in self.workers.items():
             worker.direct("hold")
             worker.forget()
@@ -104,7 +106,8 @@ class Clients(unittest.TestCase):
         wait_until(is_so, PATIENCE, what)
 
     def let_go(self, first, *, once):
-        """All is done, and every task was handed out; once only, if that must be."""
+        """Lets the handlers return, and waits until all tasks are done. Checks that each task was
+        handed out, and with `once` that it was handed out only once."""
         for worker in self.workers.values():
             worker.direct("go")
         for queue, worker in self.workers.items():
@@ -146,7 +149,7 @@ class Clients(unittest.TestCase):
             leases = []
             self.wait_for(lambda: self.lease_more(leases), "all tasks are leased")
             client = detent.Client(stand.url(stand.nodes["a"]), retry_for=PATIENCE)
-            pause = threading.Event()  # nobody sets it
+            pause = threading.Event()  # never set; used only to wait
             asked_again = []
 
             def wait(seconds):

@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 """cluster_test.py PROGRAM [--faults kill,pause,…] [--rounds 1 | --minutes N] [--seed N]: a cluster
-of three nodes over a PostgreSQL of its own, under load, while faults are done to it by the seed.
+under load, with random faults.
 
-Each round does each fault once, in random order: kill (SIGKILL and a new start), pause (SIGSTOP for
-longer than the lease), stop (SIGTERM and a new start), postgres (all its processes killed, and a
-new start), cut_database and cut_nodes (a node's packets to the database, or of other nodes to it,
-are dropped). Between two the cluster comes to rest. What the clients saw is checked at the end by
-history.py, beside the shards that nodes say they have lost (losses.py), and the figures are
-printed; exit 1 when something was violated.
+The cluster has three nodes and its own PostgreSQL. Each round causes each fault once, in an order
+that depends on the seed:
+- kill: SIGKILL and a new start;
+- pause: SIGSTOP for longer than the lease;
+- stop: SIGTERM and a new start;
+- postgres: all processes of PostgreSQL are killed and started again;
+- cut_database: the packets between a node and the database are dropped;
+- cut_nodes: the packets of other nodes to a node are dropped.
+
+After each fault the cluster must come to rest: all nodes agree on the owners, and all shards
+answer.
+At the end, history.py checks what the clients saw, together with the shards that nodes lost by
+themselves (losses.py). The test prints figures. Exit code 1: a rule was violated.
 """
 
 import argparse
@@ -29,20 +36,20 @@ from workload import PROBE_PERIOD_MS, Client, Clients, now_ms
 SHARDS = 8
 QUEUES = [TIMED, *(f"orders-{number}" for number in range(11))]
 QUIET_SECONDS = 5
-REST_SECONDS = 40  # of its own time (patience.py), in which it must come to rest after a fault
+REST_SECONDS = 40  # seconds of its own time (patience.py) to come to rest after a fault
 DRAIN_SECONDS = 20
 HAUNTERS = 16
 LATENESS_GOAL_MS = 20
-SHARD_BITS = 8  # of an id, the low ones
+SHARD_BITS = 8  # the low bits of an id are the shard
 
 
 class Outages:
-    """When each shard last answered its probe, and for how long it did not."""
+    """The last answer of each shard to its probe, and the gaps in these answers."""
 
     def __init__(self):
         self.mutex = threading.Lock()
         self.last = {}
-        self.gaps = []  # (shard, from, until): two good answers with a bad one between them
+        self.gaps = []  # (shard, from, until): two good answers with a bad answer between them
         self.bad = collections.Counter()
 
     def asked(self, shard, is_good, at):
@@ -55,7 +62,7 @@ class Outages:
                 self.last[shard] = at
 
     def longest(self, start, end):
-        """Of those that began before `end` and ended after `start`."""
+        """Returns the longest gap that began before `end` and ended after `start`."""
         with self.mutex:
             return max((until - begin for _, begin, until in self.gaps
                         if begin < end and until > start), default=0)
@@ -83,10 +90,11 @@ class Trial:
         self.longest = collections.defaultdict(list)  # outage of a shard by kind of fault
         self.shares = losses.Shares(self.processes, now_ms)
 
-    # ---- how it stands --------------------------------------------------------------------------
+    # ---- state of the cluster -------------------------------------------------------------------
 
     def is_at_rest(self, since=0):
-        """All nodes agree who has what, in equal shares, and every probed shard has answered."""
+        """True if all nodes agree on the owners, the nodes have equal shares, and every probed
+        shard has answered."""
         views = []
         for node in self.nodes:
             status, view, *_ = self.looker.call("GET", "/v1/cluster", node=node)
@@ -101,13 +109,13 @@ class Trial:
         return is_equal and answered and all(view == views[0] for view in views)
 
     def processes(self):
-        """Of the cluster and its database."""
+        """Returns the ids of the processes of the cluster and of its database."""
         postmaster = self.postgres.process.pid
         return [node.process.pid for node in self.nodes] + [postmaster, *children_of(postmaster)]
 
     def wait_for_rest(self, what, since=0):
-        """When it comes to none that is a violation; what the clients saw is checked all the
-        same."""
+        """Waits until the cluster is at rest. If that takes too long, it is a violation. The checks
+        of what the clients saw run even then."""
         patience = Patience(REST_SECONDS, self.processes)
         while not self.is_at_rest(since):
             if patience.is_over():
@@ -117,15 +125,16 @@ class Trial:
                     f"no rest in {REST_SECONDS} s of its own after {what}: {views}")
                 return
             time.sleep(0.1)
-        time.sleep(2 * PROBE_PERIOD_MS / 1_000)  # which the last gaps end with
+        time.sleep(2 * PROBE_PERIOD_MS / 1_000)  # until probes have ended the last gaps
 
     # ---- faults ---------------------------------------------------------------------------------
 
     def sleep(self, leases_from, leases_to):
         time.sleep(self.rng.uniform(leases_from, leases_to) * self.lease_ms / 1_000)
 
-    # Each does a fault and tells until when the node may have handed out what it cannot write down
-    # any more, if there is such a time.
+    # Each function causes a fault. If the node can have handed out leases that are lost, the
+    # function
+    # returns the last time of such a hand-out.
 
     def kill(self, node):
         node.signal(signal.SIGKILL)
@@ -139,7 +148,7 @@ class Trial:
         stands_still = threading.Event()
         for _ in range(HAUNTERS):
             self.clients.start(Client.haunt, node, stands_still)
-        time.sleep(0.5)  # in which they get their leases
+        time.sleep(0.5)  # until they have their leases
         node.stand_still()
         still = now_ms()
         stands_still.set()
@@ -158,7 +167,7 @@ class Trial:
         self.postgres.kill()
         time.sleep(self.rng.uniform(0, 2))
         self.postgres.start()
-        return now_ms() + self.lease_ms  # a store that is cut off is noticed with the next write
+        return now_ms() + self.lease_ms  # the nodes notice the lost store with the next write
 
     def cut_database(self, node):
         node.database.cut()
@@ -179,7 +188,7 @@ class Trial:
         return frozenset(shard["shard"] for shard in view["shards"] if shard["node"] == node.name)
 
     def do_fault(self, kind):
-        """Does it, waits until the cluster is at rest, and notes how long shards were away."""
+        """Causes a fault, waits until the cluster is at rest, and records the outages of shards."""
         run = {"kill": self.kill, "pause": self.pause, "stop": self.stop,
                "postgres": self.restart_postgres, "cut_database": self.cut_database,
                "cut_nodes": self.cut_nodes}[kind]
@@ -195,14 +204,14 @@ class Trial:
         comes_back = fault.end if kind in ("kill", "stop") else rest
         longest = self.outages.longest(fault.start, comes_back)
         self.longest[kind].append(longest)
-        # A node that comes back takes its share of the shards from the others.
+        # A returning node takes its share of the shards from the others.
         self.longest["coming back"].append(self.outages.longest_since(comes_back))
         print(f"{kind:12} {'' if kind == 'postgres' else node.name:1} for "
               f"{(fault.end - fault.start) / 1000:4.1f} s; a shard was away for at most "
               f"{longest / 1000:4.1f} s; at rest {(rest - fault.end) / 1000:4.1f} s after it",
               flush=True)
 
-    # ---- the whole ------------------------------------------------------------------------------
+    # ---- the whole test -------------------------------------------------------------------------
 
     def begin(self):
         for node in self.nodes:
@@ -231,8 +240,9 @@ class Trial:
         return [shard["epoch"] for shard in view.get("shards", [])]
 
     def be_quiet(self, seconds):
-        """A node that gets no processor for a lease loses its shards without any fault of ours;
-        their new owner hands out what comes in before it has read all that lies there."""
+        """Runs without faults and records the time as a quiet phase, unless a shard moved. On a
+        busy machine, a node can get no processor time for a whole lease and then lose its shards.
+        The new owner hands out new tasks before it has read all old tasks."""
         start = now_ms()
         before = self.epochs()
         time.sleep(seconds)
@@ -242,12 +252,12 @@ class Trial:
             print("it was not quiet: a shard moved by itself")
 
     def drain(self):
-        """Until all is done that is due, and a look at what is still there."""
+        """Waits until all due tasks are done, and then reads the tasks that are left."""
         self.clients.producing.clear()
         until = time.monotonic() + DRAIN_SECONDS
         while self.clients.open and time.monotonic() < until:
             time.sleep(1)
-            if len(self.clients.open) < 30:  # of some of them the answer to the end was lost
+            if len(self.clients.open) < 30:  # perhaps only the answer to their end was lost
                 for identity, name in list(self.clients.open.items()):
                     self.looker.read(identity, name)
         self.clients.working.clear()
@@ -306,13 +316,13 @@ def main():
     every = "kill,pause,stop,postgres,cut_database,cut_nodes"
     parser.add_argument("--faults", default=every)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--minutes", type=float, help="rounds until so long has passed")
-    parser.add_argument("--size", type=float, default=30, help="requests of producers a second")
+    parser.add_argument("--minutes", type=float, help="run rounds for this long")
+    parser.add_argument("--size", type=float, default=30, help="requests of producers per second")
     parser.add_argument("--lease-ms", type=int, default=3_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--idle", action="store_true",
-                        help="nothing else runs here: lateness and outages must meet their goals")
-    parser.add_argument("--keep", metavar="FOLDER", help="copy the logs there when it fails")
+                        help="fail if lateness or outages miss their goals; needs an idle machine")
+    parser.add_argument("--keep", metavar="FOLDER", help="copy the logs there after a failure")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}, faults {arguments.faults}", flush=True)
     began = time.monotonic()
@@ -330,7 +340,7 @@ def main():
         is_good = not trial.clients.failures and not report.violations
         if arguments.idle:
             late = sorted(report.lateness)
-            failover = 1.4 * arguments.lease_ms + 500  # a lease, two beats, and to open a shard
+            failover = 1.4 * arguments.lease_ms + 500  # a lease, two heartbeats, the opening
             is_good &= bool(late) and late[len(late) * 99 // 100] <= LATENESS_GOAL_MS
             is_good &= max(trial.longest["kill"], default=0) <= failover
     finally:

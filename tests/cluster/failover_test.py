@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""failover_test.py PROGRAM: a cluster over PostgreSQL with a synchronous standby, when the primary
-is killed and the standby promoted. What was acknowledged is there, each task is done once, and the
-nodes find the new primary by themselves: their URL names both, as libpq has it.
+"""failover_test.py PROGRAM: a cluster over a PostgreSQL with a synchronous standby.
+
+The primary is killed and the standby is promoted. All acknowledged tasks must still exist, and each
+task must be done once. The nodes must find the new primary by themselves: their URL names both
+servers, as libpq allows.
 """
 
 import json
@@ -22,7 +24,7 @@ OUTAGE_SECONDS = 25
 
 
 class Standby(PrivatePostgres):
-    """A copy of a primary that follows it, and is its equal once it is promoted."""
+    """A copy that follows a primary. After its promotion it takes the place of the primary."""
 
     def __init__(self, primary):
         self.programs = primary.programs
@@ -39,7 +41,7 @@ class Standby(PrivatePostgres):
 
 
 def ask(nodes, path, body=None, method=None):
-    """The answer of whichever node has one, and when it was sent; 503 is asked again."""
+    """Returns the answer of the first node that has one. Repeats the request after a 503."""
     until = time.monotonic() + OUTAGE_SECONDS
     data = None if body is None else json.dumps(body).encode()
     while True:
@@ -66,7 +68,7 @@ def put(nodes, first, count):
 
 
 def finish_all(nodes):
-    """Leases and completes until no queue has anything; the ids, each as often as it was done."""
+    """Leases and completes tasks until all queues are empty. Returns the ids of all completions."""
     done = []
     for queue in range(12):
         while tasks := ask(nodes, f"/v1/queues/q{queue}/lease", {"max": 50})["tasks"]:
@@ -80,7 +82,8 @@ def finish_all(nodes):
 def run(program, primary, wires, nodes):
     standby = Standby(primary)
     try:
-        # From here on nothing is acknowledged that the standby has not. It does not copy this.
+        # From here on, a write is acknowledged only when the standby has it, too. The standby does
+        # not copy this setting.
         primary.run("psql", "-q", "-h", primary.folder, "-p", str(primary.port), "-U", "postgres",
                     "-c", "alter system set synchronous_standby_names = '*'", "-c",
                     "select pg_reload_conf()")
@@ -104,7 +107,7 @@ def run(program, primary, wires, nodes):
         assert len(acknowledged) == 2 * TASKS, len(acknowledged)
         done = finish_all(nodes)
         assert len(done) == len(set(done)), "a task was done twice"
-        # Leases are memory: those that were open are void, or still good if their node kept them.
+        # Leases are only in memory: an open lease is void, or still valid if its node kept it.
         lost = acknowledged - set(done) - {task["id"] for task in held["tasks"]}
         assert not lost, f"lost: {sorted(lost)}"
         for node in nodes:

@@ -1,36 +1,37 @@
-"""What clients asked of a cluster and were answered, and what must hold of it whatever failed.
+"""The history of a cluster test: the requests of clients and their answers, and the rules for them.
 
-The history is a list of events that the clients' threads append to; it is checked when all is over.
-Times are in milliseconds since 1970, those of the clients and those of the nodes by the same clock,
-because all run on one machine. An event has the time before the request went out (`start`) and
-after its answer came (`end`), so an order is concluded only where the two do not overlap. An answer
-that did not come, or said "try again", leaves open what was done: the outcome is then `unknown`.
+The clients' threads append events to the history. It is checked at the end. Times are milliseconds
+since 1970. Clients and nodes use the same clock, because all of them run on one machine. An event
+has the time before the request was sent (`start`) and the time after its answer came (`end`). The
+order of two events is known only if these spans do not overlap. If no answer came, or if the answer
+was "try again", the effect is not known: the outcome is `unknown`.
 """
 
 import collections
 import dataclasses
 import math
 
-# Between the instant of an answer as the node knows it and as the client does; clocks are read in
-# whole milliseconds.
+# The largest difference between the time of an answer at the node and at the client. Clocks are
+# read
+# in whole milliseconds.
 SLACK_MS = 20
-TIMED = "timed"  # the queue with a worker always there: its lateness is the cluster's
+TIMED = "timed"  # the queue that always has a worker: its lateness is the lateness of the cluster
 
 
 @dataclasses.dataclass
 class Event:
-    kind: str  # put, handout, complete, fail, extend, cancel, move, read; take: a lease unanswered
+    kind: str  # put, handout, complete, fail, extend, cancel, move, read; take: an unanswered lease
     start: float
     end: float
     outcome: str  # done, unknown, conflict, missing, refused
     task: int = 0  # its id; 0: not known
-    name: str = ""  # the client's own name of the task, in its payload
+    name: str = ""  # the client's name for the task, which is its payload
     queue: str = ""
     key: str = ""
     lease: str = ""
-    at: float = 0  # handout: when, by the node
-    due: float = 0  # the task's due time; put, fail: at the earliest
-    until: float = 0  # handout, extend: when the lease runs out; extend: at the latest
+    at: float = 0  # handout: its time, by the node's clock
+    due: float = 0  # the due time of the task; after put and fail: the earliest possible due time
+    until: float = 0  # handout: the end of the lease; extend: the latest possible end
 
 
 @dataclasses.dataclass
@@ -38,12 +39,12 @@ class Fault:
     kind: str
     start: float
     end: float
-    voids_until: float = 0  # leases handed out till then are void after it; 0: all must hold
-    shards: frozenset = frozenset(range(256))  # of these
-    epoch: float = math.inf  # and of engines of epochs up to this
+    voids_until: float = 0  # leases handed out until then can be void; 0: no lease may be void
+    shards: frozenset = frozenset(range(256))  # only leases of these shards
+    epoch: float = math.inf  # and only leases of epochs up to this one
 
     def may_void(self, handout, over):
-        """Whether the lease was open at the fault, which it may not have outlived."""
+        """True if the lease was open at the fault and may be void after it."""
         epoch = int(handout.lease.split("-")[0], 16)
         return (handout.task % 256 in self.shards and epoch <= self.epoch and
                 handout.at <= self.voids_until and self.start < over)
@@ -55,7 +56,7 @@ class History:
     def __init__(self):
         self.events = []
         self.faults = []
-        self.quiet = []  # (start, end) without a fault
+        self.quiet = []  # spans (start, end) without a fault
 
     def add(self, *arguments, **fields):
         event = Event(*arguments, **fields)
@@ -64,7 +65,7 @@ class History:
 
 
 class Life:
-    """All that is known of one task."""
+    """All events of one task."""
 
     def __init__(self):
         self.events = collections.defaultdict(list)
@@ -73,7 +74,7 @@ class Life:
         return [event for kind in kinds for event in self.events[kind]]
 
     def ends(self):
-        """What ended the task, or may have."""
+        """Returns the events that ended the task, or may have ended it."""
         return [event for event in self.of("complete", "cancel")
                 if event.outcome in ("done", "unknown")]
 
@@ -82,14 +83,14 @@ class Report:
     def __init__(self):
         self.violations = []
         self.figures = collections.Counter()
-        self.lateness = []  # of the quiet phases, in milliseconds
+        self.lateness = []  # in the quiet phases, in milliseconds
 
     def violated(self, rule, event, why):
         self.violations.append(f"{rule}: task {event.task} {event.name} of {event.queue}: {why}")
 
 
 def check(history):
-    """The report on a history."""
+    """Checks all rules and returns the report."""
     report = Report()
     lives = collections.defaultdict(Life)
     for event in history.events:
@@ -109,7 +110,7 @@ def check(history):
 
 
 def check_lost(life, report):
-    """What was acknowledged and not ended is there when it is asked for."""
+    """Rule: an acknowledged task exists until it has ended."""
     made = [put for put in life.of("put") if put.outcome == "done"]
     for missing in (event for event in life.of("read", "cancel", "move")
                     if event.outcome == "missing"):
@@ -127,8 +128,8 @@ def check_early(life, report):
             report.violated("early", handout, f"{handout.due - handout.at} ms by the node's times")
         if handout.end < handout.due:
             report.violated("early", handout, f"answered {handout.due - handout.end} ms before due")
-        # The last change of the due time that is known to have come before, if none may have
-        # come after it.
+        # Find the last known change of the due time before the hand-out. Skip the check if another
+        # change may have come after it.
         changes = [event for event in life.of("put", "move", "fail")
                    if event.outcome in ("done", "unknown") and event.start < handout.at]
         last = max(changes, key=lambda event: event.end, default=None)
@@ -140,7 +141,7 @@ def check_early(life, report):
 
 
 def check_ended(life, report):
-    """A task whose end was acknowledged never comes again, and ends once."""
+    """Rule: after an acknowledged end, a task never comes again, and it ends only once."""
     done = [end for end in life.ends() if end.outcome == "done"]
     for end in done:
         for handout in life.of("handout"):
@@ -159,20 +160,20 @@ def check_ended(life, report):
 
 
 def runs_out(handout, life):
-    """At the earliest, with the extensions that were acknowledged."""
+    """Returns the earliest possible end of the lease, with all acknowledged extensions."""
     return max([handout.until, *(event.until for event in life.of("extend")
                                  if event.lease == handout.lease and event.outcome == "done")])
 
 
 def open_until(handout, life):
-    """When the lease was over at the earliest, as far as the client can know."""
+    """Returns the earliest time at which the lease was over, as far as the client can know."""
     closes = [event.start for event in life.of("complete", "fail") if event.lease == handout.lease
               and event.outcome in ("done", "unknown", "conflict")]
     return min([runs_out(handout, life), *closes])
 
 
 def beside_fault(handout, before, faults):
-    """For a report: when a lease was handed out, beside the last fault of its shard."""
+    """For a report: the time of the hand-out relative to the last fault of its shard."""
     fault = max((fault for fault in faults
                  if handout.task % 256 in fault.shards and fault.start < before),
                 key=lambda fault: fault.start, default=None)
@@ -182,7 +183,8 @@ def beside_fault(handout, before, faults):
 
 
 def check_leases(life, faults, report):
-    """While a lease is open the task is not handed out again, but for a fault that voids leases."""
+    """Rule: while a lease is open, its task is not handed out again, except after a fault that can
+    make the lease void."""
     handouts = life.of("handout")
     for handout in handouts:
         over = open_until(handout, life)
@@ -208,7 +210,8 @@ def check_leases(life, faults, report):
 
 
 def check_names(history, report):
-    """One id is one task; a key makes one task however often it is asked; nothing is invented."""
+    """Rules: one id is one task; a key makes one task, however often it is sent; every task was
+    requested."""
     names = {}
     ids = collections.defaultdict(set)
     asked = {event.name: event for event in history.events if event.kind == "put"}
@@ -227,8 +230,8 @@ def check_names(history, report):
 
 
 def check_order(history, lives, report):
-    """In a quiet phase a queue hands out by due time what lies ready. Lateness is of it, too. A
-    task may have been in a lease that was not answered, and have come back since."""
+    """Rule: in a quiet phase, a queue hands out its ready tasks in the order of due times. Also
+    collects the lateness. A task may have been in a lease without an answer, and have come back."""
     unanswered = collections.defaultdict(list)
     for event in history.events:
         if event.kind == "take":
@@ -246,8 +249,8 @@ def check_order(history, lives, report):
                 queues[handouts[0].queue].append((handouts[0].at, made[0].end, handouts[0]))
         for handed in queues.values():
             handed.sort(key=lambda entry: entry[0])
-            # The latest due time handed out so far, and when; a later one before an earlier one
-            # that was ready by then is out of order.
+            # The hand-out with the latest due time so far. A hand-out with an earlier due time that
+            # comes after it is out of order, if its task was ready before.
             latest = None
             for at, known, handout in handed:
                 ready = max(known, handout.due)

@@ -1,8 +1,8 @@
-"""Shards that a node lost by itself, as the nodes' logs tell, and whether it could help it.
+"""Finds shards that a node lost by itself in the logs of the nodes, and judges the cause.
 
-A statement of a store that takes too long, or a node that does not come to say in time that it is
-alive, ends a shard's epoch with the leases that are open. On a machine with more to do than it can
-that happens without any fault of ours; else it is a violation, whatever the clients saw.
+A node loses a shard, with its open leases, if a statement of the store takes too long, or if the
+node cannot renew its lease in time. On an overloaded machine this can happen without a fault of the
+program. Otherwise it is a violation, even if the clients saw no error.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ import threading
 from history import Fault
 from patience import scheduled, share_of
 
-STARVED = 0.5  # of the processor time that they wanted
+STARVED = 0.5  # share of the wanted processor time below which processes are starved
 LINE = re.compile(r"^(\S+) \w+ (.*?) shard=(\d+) epoch=(\d+)( .*)?$")
 FAILED = "the store of a shard failed; it is given up"
 LOST = "a shard was lost; its open leases are void"
@@ -23,13 +23,14 @@ LOST = "a shard was lost; its open leases are void"
 class Loss:
     shard: int
     epoch: int
-    began: float  # in milliseconds since 1970, as all times: before there was a higher epoch
-    at: float  # the node noticed it
+    began: float  # milliseconds since 1970; before any higher epoch began
+    at: float  # milliseconds since 1970; the node noticed the loss
     why: str
 
 
 def losses(logs):
-    """Of the texts of the nodes' logs; each once, as it was told first."""
+    """Returns the losses in the texts of the nodes' logs. Each loss is listed once, as the first
+    log line reports it."""
     lines = []
     for log in logs:
         for match in filter(None, map(LINE.match, log.splitlines())):
@@ -46,13 +47,13 @@ def losses(logs):
 
 
 def as_faults(found):
-    """What these losses have made of leases, for the checker of a history."""
+    """Returns the losses as faults, for the check of a history."""
     return [Fault("loss", loss.began, loss.at, loss.at, frozenset([loss.shard]), loss.epoch)
             for loss in found]
 
 
 class Shares:
-    """Which share of the processor time that they wanted the processes had, again and again."""
+    """Measures again and again which share of the wanted processor time the processes got."""
 
     def __init__(self, processes, now_ms, seconds=0.5):
         self.processes = processes
@@ -79,7 +80,7 @@ class Shares:
 
 
 def without_cause(found, faults, shares, lease_ms):
-    """What is said of those that neither a fault explains nor a want of processor time."""
+    """Returns a text for each loss that neither a fault nor a lack of processor time explains."""
     told = []
     for loss in found:
         is_of_fault = any(loss.shard in fault.shards and

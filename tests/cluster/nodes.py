@@ -1,9 +1,11 @@
-"""The nodes of a cluster as processes, and the wires between them and to their database.
+"""The nodes of a cluster as processes, and the connections between them and to their database.
 
-Each node reaches the database, and is reached by the other nodes, through a proxy of its own. A
-proxy that is cut passes nothing more but keeps its connections, as a network does that drops all
-packets; mended, it goes on where it stopped. One that refuses closes its connections and all new
-ones, as a firewall does that answers. Clients reach the nodes directly.
+Each node has one proxy to the database, and one proxy through which the other nodes reach it:
+- A cut proxy forwards no data, but keeps its connections, like a network that drops all packets.
+  After mend(), it continues where it stopped.
+- A refusing proxy closes its connections and all new ones, like a firewall that rejects them.
+
+Clients reach the nodes directly.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ from private_postgres import die_with_parent
 
 
 class Wires:
-    """The proxies of a test, in a thread of their own."""
+    """The proxies of a test. They run in their own thread."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
@@ -35,7 +37,7 @@ class Wires:
 
 
 class Proxy:
-    """Passes connections to its port on to `target`, a port that may change."""
+    """Forwards connections on its port to the port `target`, which may change."""
 
     def __init__(self, wires):
         self.wires = wires
@@ -51,11 +53,11 @@ class Proxy:
         return self.server.sockets[0].getsockname()[1]
 
     def cut(self):
-        """Nothing is passed on any more when this returns."""
+        """When this returns, no more data is forwarded."""
         self.wires.call(self.let(self.passing.clear))
 
     def refuse(self):
-        """All connections are closed when this returns."""
+        """When this returns, all connections are closed."""
         self.wires.call(self.let(self.close_all))
 
     def mend(self):
@@ -82,7 +84,7 @@ class Proxy:
             return
         ends = {writer, onward}
         self.open_ends |= ends
-        if self.is_refusing:  # since it was connected
+        if self.is_refusing:  # refuse() was called during the connect
             self.close_all()
         await asyncio.gather(self.pass_on(reader, onward), self.pass_on(there, writer))
         self.open_ends -= ends
@@ -111,7 +113,7 @@ class Node:
         self.process = None
         self.port = None
         self.beanstalk_port = None
-        self.is_sick = False  # a fault is at it: no client can expect answers of it
+        self.is_sick = False  # during a fault, when clients cannot expect answers of this node
 
     def start(self):
         url = self.options.get("database_url") or (
@@ -138,7 +140,7 @@ class Node:
         self.process.send_signal(number)
 
     def stand_still(self):
-        """SIGSTOP; none of its threads runs when this returns."""
+        """Sends SIGSTOP. When this returns, none of the node's threads runs."""
         self.signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 

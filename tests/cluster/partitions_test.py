@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""partitions_test.py PROGRAM [--seed N]: a queue with partitions on a cluster of three nodes over a
-PostgreSQL of its own, through which tasks go while one of its owners is killed and comes back.
+"""partitions_test.py PROGRAM [--seed N]: a queue with partitions on a cluster of three nodes.
 
-Producers put tasks with keys, and each of them twice, through any node; workers wait for tasks at
-any node. What must be true of it: a key makes one task; every task is handed out and completed, and
-none comes back after that; the queue is on several nodes at once; at the end it is empty, and can
-be removed.
+First test: producers put tasks with keys, each of them twice, and workers wait for tasks, all
+through random nodes. One owner of partitions is killed and started again. The test checks that
+- a key makes one task;
+- every task is handed out and completed, and does not come back afterwards;
+- the queue is on several nodes at the same time;
+- the queue is empty at the end and can be removed.
 
-Then the same queue on a cluster whose leases are long, one of whose nodes is stopped (SIGSTOP): the
-tasks of all other partitions are handed out, over HTTP and to beanstalk clients, before its leases
-have run out; and when it goes on, its own. Exit 1 when something was violated.
+Second test: the leases of the nodes are long, and one node is paused (SIGSTOP). The tasks of all
+other partitions must be handed out before the leases of the paused node expire, over HTTP and to
+beanstalk clients. After the pause, its own tasks must be handed out, too.
+
+Each cluster has its own PostgreSQL. Exit code 1: a rule was violated.
 """
 
 import http.client
@@ -30,11 +33,11 @@ SHARDS = 8
 PARTITIONS = 6
 TASKS = 400
 WORKERS = 6
-PATIENCE = 60  # seconds in which all must be done
-VISIBILITY = 60  # seconds after which a task comes back whose lease nobody was told of
+PATIENCE = 60  # seconds until a step that is not finished fails
+VISIBILITY = 60  # seconds until a task of a lease with a lost answer comes back
 LONG_LEASE_MS = 30_000
 HUNG_TASKS = 60
-SHARD_BITS = 8  # of an id, the low ones
+SHARD_BITS = 8  # the low bits of an id are the shard
 QUEUE = "/v1/queues/hot"
 
 
@@ -43,12 +46,12 @@ class Trial:
         self.rng = random.Random(seed)
         self.stand = Stand(program, nodes=3, shards=SHARDS)
         self.mutex = threading.Lock()
-        self.ids = {}  # by key
+        self.ids = {}  # task id by key
         self.completed = set()
         self.violations = []
 
     def ask(self, rng, method, path, body=None):
-        """Of any node, until one answers other than that it cannot just now."""
+        """Asks random nodes until one gives an answer other than 503."""
         while True:
             node = rng.choice(list(self.stand.nodes.values()))
             request = urllib.request.Request(
@@ -61,7 +64,7 @@ class Trial:
                 if error.code != 503:
                     return error.code, json.load(error)
                 threading.Event().wait(0.05)
-            except (OSError, http.client.HTTPException, ValueError):  # cut short, too
+            except (OSError, http.client.HTTPException, ValueError):  # also for truncated answers
                 threading.Event().wait(0.05)
 
     def violated(self, text):
@@ -97,8 +100,8 @@ class Trial:
                         self.completed.add(task["id"])
 
     def is_done(self):
-        """All keys have made their task, and no task is left: of a completion that was answered
-        with nothing, because its node died, only the queue tells."""
+        """True if all keys have made their tasks and no task is left. If a node died before it
+        answered a completion, only the counts of the queue show that the task is done."""
         with self.mutex:
             if len(self.ids) < TASKS:
                 return False
@@ -108,7 +111,7 @@ class Trial:
         return sum(queue[state] for state in ("scheduled", "ready", "leased", "dead")) == 0
 
     def owners(self):
-        """Which nodes have partitions of the queue, by the ids of tasks."""
+        """Returns the nodes and shards that have partitions of the queue, by the ids of tasks."""
         _, cluster = self.ask(self.rng, "GET", "/v1/cluster")
         shards = {int(task) % (1 << SHARD_BITS) for task in list(self.ids.values())}
         return {cluster["shards"][shard]["node"] for shard in shards}, shards
@@ -148,7 +151,7 @@ class Trial:
 
 
 class HangTrial(Trial):
-    """All is asked of one node, while another stands still."""
+    """Sends all requests to one node, while another node is paused."""
 
     def __init__(self, program, seed):
         self.rng = random.Random(seed)
@@ -160,7 +163,7 @@ class HangTrial(Trial):
         self.violations = []
 
     def send(self, method, path, body):
-        """To node a; nothing when it cannot just now."""
+        """Sends a request to node a. Returns None after a 503."""
         request = urllib.request.Request(
             self.stand.url(self.stand.nodes["a"]) + path, method=method,
             data=None if body is None else json.dumps(body).encode())
@@ -173,7 +176,7 @@ class HangTrial(Trial):
             return None
 
     def shards_of(self, name):
-        """Whose leases have not run out, as node a has read it."""
+        """Returns the shards whose leases this node holds, as node a sees it."""
         shards = self.send("GET", "/v1/cluster", None)["shards"]
         return {shard["shard"] for shard in shards if shard["node"] == name}
 
@@ -192,7 +195,8 @@ class HangTrial(Trial):
         return {words[1]}
 
     def is_gone(self, task):
-        """Whatever was answered to who ended it: its shard may have moved at that moment."""
+        """True if the task no longer exists. The answer to its end does not tell this, because its
+        shard may have moved at that moment."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             try:
@@ -207,7 +211,7 @@ class HangTrial(Trial):
         return False
 
     def take(self, wanted, client, is_lost):
-        """Takes these, and whatever else comes along."""
+        """Takes tasks until all wanted tasks are completed."""
         turn = 0
         until = time.monotonic() + VISIBILITY + PATIENCE
         while not wanted <= self.completed:

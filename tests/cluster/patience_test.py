@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Patience with processes that are played."""
+"""Tests Patience with simulated processes."""
 
 import os
 import unittest
@@ -8,7 +8,7 @@ from patience import Patience, scheduled, share_of
 
 
 class Played:
-    """One thread, on a machine that gives it a share of the processor time that it wants."""
+    """A thread on a machine that gives it a share of the processor time that it wants."""
 
     def __init__(self):
         self.now = 0.0
@@ -25,7 +25,7 @@ class Played:
 
 
 class PatienceTest(unittest.TestCase):
-    def test_a_second_is_a_second_for_who_runs_whenever_it_wants(self):
+    def test_a_second_counts_fully_for_a_process_that_never_waits(self):
         played = Played()
         patience = played.patience(10)
         played.pass_time(9.9, share=1)
@@ -33,7 +33,7 @@ class PatienceTest(unittest.TestCase):
         played.pass_time(0.2, share=1)
         self.assertTrue(patience.is_over())
 
-    def test_it_lasts_as_much_longer_as_the_processes_are_kept_waiting(self):
+    def test_the_limit_lasts_longer_while_the_processes_wait(self):
         played = Played()
         patience = played.patience(10)
         for _ in range(99):
@@ -42,18 +42,18 @@ class PatienceTest(unittest.TestCase):
         played.pass_time(2, share=0.1)
         self.assertTrue(patience.is_over())
 
-    def test_who_wants_nothing_is_kept_from_nothing(self):
+    def test_a_second_counts_fully_for_an_idle_process(self):
         played = Played()
         patience = played.patience(10)
         played.pass_time(11, share=0, wanted=0)
         self.assertTrue(patience.is_over())
 
-    def test_threads_that_come_and_go_count_while_they_are_there(self):
+    def test_threads_count_while_they_exist(self):
         before = {"stays": (100, 0), "goes": (7, 7)}
         after = {"stays": (200, 0), "comes": (0, 300)}
         self.assertEqual(share_of(before, after), 0.25)
 
-    def test_the_kernel_tells_of_this_process(self):
+    def test_the_kernel_reports_times_of_this_process(self):
         own = scheduled([os.getpid()])
         if not own:
             self.skipTest("this kernel does not")
@@ -61,7 +61,7 @@ class PatienceTest(unittest.TestCase):
         self.assertGreater(ran, 0)
         self.assertGreaterEqual(waited, 0)
 
-    def test_of_a_process_that_has_ended_nothing_is_told(self):
+    def test_the_kernel_reports_no_times_of_an_ended_process(self):
         child = os.fork()
         if child == 0:
             os._exit(0)

@@ -1,7 +1,9 @@
-"""A PostgreSQL of a test's own: in a temporary folder, on a port of loopback, gone with the test.
+"""A PostgreSQL for one test, in a temporary folder and on a local port. It is removed with the
+test.
 
-As root it runs under the account `postgres`, because PostgreSQL refuses root. It can be killed as a
-group, as when its machine fails; what it had written to files is there after the next start.
+If the test runs as root, PostgreSQL runs under the account `postgres`, because it refuses root. All
+its processes can be killed together, like in a failure of its machine. Data that it had written to
+files exists after the next start.
 """
 
 import glob
@@ -15,7 +17,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from child_programs import die_with_parent, free_port, wait_until  # found only now
+from child_programs import die_with_parent, free_port, wait_until  # needs the path above
 
 
 class PrivatePostgres:
@@ -59,13 +61,13 @@ class PrivatePostgres:
                    "PostgreSQL starts")
 
     def kill(self):
-        """SIGKILL for the postmaster and all it has started."""
+        """Sends SIGKILL to the postmaster and to all processes that it has started."""
         group = [self.process.pid, *children_of(self.process.pid)]
         for process in group:
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
-                pass  # gone by itself, after the postmaster
+                pass  # it ended by itself after the postmaster
         self.process.wait()
         wait_until(lambda: not any(is_alive(process) for process in group), 30,
                    "PostgreSQL is gone")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""stand.py PROGRAM [--nodes 2] [--shards 4] [--lease-ms 2000]: a cluster that stands until standard
-input ends, for tests of whatever shows one. Prints a line of JSON, {"nodes": {NAME: URL}}, when the
-shards are divided among the nodes; then does what it reads, a line each: `kill NAME` (SIGKILL) or
-`start NAME`, and answers each with such a line of the nodes that run.
+"""stand.py PROGRAM [--nodes 2] [--shards 4] [--lease-ms 2000]: a cluster for tests of other parts.
+
+Starts a cluster and prints one line of JSON, {"nodes": {NAME: URL}}, when the shards are divided
+among the nodes. Then it reads commands, one per line: `kill NAME` (SIGKILL) or `start NAME`. It
+answers each command with such a line of the running nodes. It ends at the end of standard input.
 """
 
 import argparse
@@ -30,7 +31,8 @@ class Stand:
                       for name in "abcdefgh"[:nodes]}
 
     def start(self, *names):
-        """Starts these, and waits until all shards are divided among the nodes and open."""
+        """Starts nodes, all by default. Waits until all shards are divided among the running nodes
+        and open."""
         for name in names or self.nodes:
             self.nodes[name].start()
         running = [self.nodes[name] for name in self.urls()]
@@ -41,7 +43,7 @@ class Stand:
         try:
             told = json.load(self.get(node, "/v1/cluster"))
             counts = [other["shards"] for other in told["nodes"]]
-            self.get(node, "/v1/queues")  # answered by all shards, or not at all
+            self.get(node, "/v1/queues")  # succeeds only if all shards answer
         except urllib.error.HTTPError:
             return False
         return len(counts) == len(running) and max(counts) - min(counts) <= 1
@@ -64,8 +66,8 @@ class Stand:
 
 
 def run_trials(kinds, description):
-    """`main` of a test: PROGRAM [--seed N]. Each kind(program, seed) has a `stand` and run(), which
-    says in `violations` what must not be. Returns the exit code."""
+    """The `main` of a test: PROGRAM [--seed N]. Each kind(program, seed) has a `stand`, run(), and
+    `violations`, a list of violated rules. Returns the exit code."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("program")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
@@ -77,7 +79,7 @@ def run_trials(kinds, description):
         try:
             trial.run()
         finally:
-            for text in trial.violations:  # also when it raises
+            for text in trial.violations:  # also after an exception
                 print(f"VIOLATED {text}", flush=True)
             trial.stand.stop()
         violations += trial.violations

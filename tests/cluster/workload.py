@@ -1,9 +1,10 @@
-"""The clients of a cluster: producers, workers and a probe of each shard, all through random nodes.
+"""The clients of a cluster: producers, workers, and one probe per shard. All use random nodes.
 
-They do what docs/concepts/delivery.md asks of clients: a request that was not answered, or with
-503, is repeated at another node; what makes a task has a key for that, or is not repeated.
-Everything is written to the history. Each thread has a seed of its own; what happens still depends
-on the machine.
+The clients follow docs/concepts/delivery.md: a request without an answer, or with the answer 503,
+is
+repeated at another node. A request that creates a task has a key, so that it can be repeated, or it
+is not repeated. All requests are recorded in the history. Each thread has its own seed, but the
+course of a test still depends on the machine.
 """
 
 import datetime
@@ -15,12 +16,12 @@ import time
 
 from history import TIMED
 
-# How long clients wait for an answer, beyond what they ask the node to wait.
+# How long clients wait for an answer, in addition to the wait that they ask the node for.
 CALL_SECONDS = 3
 PROBE_SECONDS = 1
-PATIENCE_MS = 10_000  # of those who wait for a node that stands still
+PATIENCE_MS = 10_000  # of clients that wait for a paused node
 PROBE_PERIOD_MS = 250
-LEASE_MS = 4_000  # of workers
+LEASE_MS = 4_000  # the visibility timeout of the workers
 BACKOFF = {"initial": "100ms", "max": "500ms"}
 
 
@@ -33,14 +34,14 @@ def ms_of(text):
 
 
 class Clients:
-    """What all of them share."""
+    """The shared state of all clients."""
 
     def __init__(self, nodes, history, queues, seed):
         self.nodes = nodes
         self.history = history
         self.queues = queues
         self.seed = seed
-        self.open = {}  # ids that were acknowledged and have not ended, as far as is known: name
+        self.open = {}  # name by id of acknowledged tasks that have not ended, as far as is known
         self.unavailable = 0  # answers with 503
         self.producing = threading.Event()
         self.working = threading.Event()
@@ -54,7 +55,7 @@ class Clients:
         def body():
             try:
                 run(client, *arguments)
-            except Exception as error:  # the test must know
+            except Exception as error:  # the test checks these failures
                 self.failures.append(f"{run.__name__}: {error!r}")
                 raise
 
@@ -64,7 +65,7 @@ class Clients:
 
 
 class Client:
-    """One thread's connections."""
+    """The client of one thread, with its connections."""
 
     def __init__(self, clients, rng, index):
         self.clients = clients
@@ -74,7 +75,7 @@ class Client:
         self.connections = {}
 
     def call(self, method, path, body=None, seconds=CALL_SECONDS, node=None):
-        """The status and answer, and the times around them; 0 when none came."""
+        """Returns status, answer, and the times before and after. Status 0: no answer came."""
         node = node or self.rng.choice(self.clients.nodes)
         start = now_ms()
         kept = self.connections.pop(node.name, None)
@@ -97,18 +98,18 @@ class Client:
         return status, answer, start, now_ms()
 
     def rest(self):
-        """Before a request is repeated."""
+        """Pauses before a request is repeated."""
         time.sleep(self.rng.uniform(0.1, 0.5))
 
     def outcome(self, status, answer):
-        """Of one call, or of one element of a batch."""
+        """Returns the outcome of one call, or of one element of a batch."""
         problem = answer.get("error") if status == 200 and "error" in answer else None
         if problem:
             status = problem["status"]
         known = {200: "done", 201: "done", 404: "missing", 409: "conflict", 412: "conflict"}
         return known.get(status, "unknown" if status in (0, 503) else "refused")
 
-    # ---- tasks made and changed ---------------------------------------------------------------
+    # ---- creating and changing tasks ----------------------------------------------------------
 
     def new_task(self, number):
         delay = self.rng.choice([0, 20, 100, 300, 1_000, 2_000])
@@ -117,7 +118,8 @@ class Client:
                 "backoff": BACKOFF, "max_attempts": 10_000}
 
     def made(self, task, first, answer, outcome, times):
-        """Writes down one answer to one task that was to be made, first asked for at `first`."""
+        """Records one answer to the creation of a task. `first` is the time of the first
+        request."""
         identity = int(answer.get("id", 0)) if outcome == "done" else 0
         self.history.add("put", first, times[1], outcome, identity, task["payload"], task["queue"],
                          task.get("key", ""), due=first + task["delay_ms"])
@@ -147,7 +149,7 @@ class Client:
                 self.put(task, start)
 
     def change(self, task, kind):
-        """Cancels or moves a task of this client's."""
+        """Cancels or moves a task that this client created."""
         identity, name, queue = task
         delay = self.rng.choice([50, 500, 1_500])
         first = now_ms()
@@ -192,10 +194,10 @@ class Client:
                 self.change((identity, task["payload"], task["queue"]),
                             "cancel" if dice > 0.92 else "move")
 
-    # ---- tasks done ---------------------------------------------------------------------------
+    # ---- leasing and ending tasks -------------------------------------------------------------
 
     def take(self, queue, most, wait_ms, node=None):
-        """The leases that were got, or none after a rest."""
+        """Leases tasks. Without an answer, pauses and returns no leases."""
         status, answer, start, end = self.call(
             "POST", f"/v1/queues/{queue}/lease",
             {"max": most, "wait_ms": wait_ms, "visibility_timeout_ms": LEASE_MS},
@@ -225,8 +227,9 @@ class Client:
                 self.treat(held)
 
     def haunt(self, node, stands_still):
-        """Has a lease when the node begins to stand still, and completes it at that node, so that
-        it is the first the node does when it goes on; or waits there for what became due."""
+        """Tries to use a paused node. Before the pause, it gets a lease at the node, or waits there
+        for a task that is not yet due. After the pause, it completes the lease at the same node,
+        and this is the first request that the node handles."""
         queue = self.rng.choice(self.clients.queues)
         task = {"queue": queue, "key": f"h{self.index}", "payload": f"haunt-{self.index}",
                 "delay_ms": self.rng.choice([0, 1_000]), "backoff": BACKOFF}
@@ -239,7 +242,7 @@ class Client:
     def treat(self, held):
         dice = self.rng.random()
         if dice < 0.02:
-            return  # this worker has died
+            return  # simulates a worker that died
         if dice < 0.20:
             time.sleep(self.rng.uniform(0.2, 1.5))
             self.finish("extend", held, {"by_ms": LEASE_MS})
@@ -251,7 +254,8 @@ class Client:
             self.finish("complete", held, {})
 
     def finish(self, kind, held, more, node=None):
-        """Asks again while it is not known what was done, only the first time at that node."""
+        """Reports leases, and repeats the report for unknown outcomes. Only the first try uses the
+        given node."""
         waiting = list(held)
         while waiting:
             status, answer, start, end = self.call(
@@ -274,10 +278,10 @@ class Client:
             if waiting:
                 self.rest()
 
-    # ---- a look at what there is --------------------------------------------------------------
+    # ---- looking at shards and tasks ----------------------------------------------------------
 
     def probe(self, outages, shard, queue):
-        """Asks a shard four times a second for what takes its owner and the database."""
+        """Sends a request to a shard four times per second. It needs the owner and the database."""
         task = {"queue": queue, "key": "probe", "delay": "30d", "payload": "probe"}
         while self.clients.working.is_set():
             node = self.rng.choice([n for n in self.clients.nodes if not n.is_sick])

@@ -1,13 +1,13 @@
-// The OpenAPI document that the real program serves, before a referee that knows nothing of us:
-// @hyperjump/json-schema, which brings the official meta-schema of OpenAPI 3.1 with it. Three
-// things are held to it: the document itself, with every Schema Object in it read by the dialect of
-// 3.1; each example and default against the schema it stands in; and what the server answers in a
-// session that calls every route, against the schema of that route and status.
-// src/server/openapi_test.cc does more of the last, with a reader of JSON Schema of its own.
+// Checks the OpenAPI document of the real program with an independent validator:
+// @hyperjump/json-schema, which contains the official meta-schema of OpenAPI 3.1. It validates
+// - the document, and every Schema Object in it by the dialect of OpenAPI 3.1;
+// - each example and default against its schema;
+// - the answers of the server in a session that calls every route, against the schema of the route
+//   and status. src/server/openapi_test.cc checks more answers with its own reader of JSON Schema.
 //
 //   node referee.mjs build/release/detent
 //
-// Exits with 77 (skipped) when the packages of this folder's lock file are not installed.
+// Exits with 77 (skipped) if the packages of this folder's lock file are not installed.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -27,7 +27,7 @@ async function start(program, data) {
       const found = said.match(/ready at (http:\/\/127\.0\.0\.1:\d+)/);
       if (found) resolve(found[1]);
     });
-    server.on('exit', () => reject(new Error('the server has gone: ' + said)));
+    server.on('exit', () => reject(new Error('the server ended before it was ready: ' + said)));
   });
   return { server, url };
 }
@@ -38,25 +38,25 @@ async function checkDocument(validate, document) {
   const isValid = await validate(kMetaSchema);
   const verdict = isValid(document, 'BASIC');
   assert.ok(verdict.valid, JSON.stringify(verdict.errors, null, 1));
-  // The control: what is broken is seen, in the frame as well as in its schemas.
+  // Check the validator itself: it must find errors in the document and in its schemas.
   const broken = {
     'no title': (copy) => delete copy.info.title,
-    'a path that begins with no slash': (copy) => { copy.paths.tasks = {}; },
-    'a parameter that is nowhere': (copy) => delete copy.paths['/v1/tasks'].get.parameters[0].in,
+    'a path without a slash at the start': (copy) => { copy.paths.tasks = {}; },
+    'a parameter without a place': (copy) => delete copy.paths['/v1/tasks'].get.parameters[0].in,
     'an answer without a description': (copy) =>
       delete copy.paths['/v1/tasks'].get.responses['200'].description,
-    'a status that is none': (copy) => { copy.paths['/v1/tasks'].get.responses['2000'] = {}; },
-    'a type that is none': (copy) => { copy.components.schemas.State.type = 'text'; },
-    'a limit that is no number': (copy) =>
+    'an invalid status': (copy) => { copy.paths['/v1/tasks'].get.responses['2000'] = {}; },
+    'an invalid type': (copy) => { copy.components.schemas.State.type = 'text'; },
+    'a limit that is not a number': (copy) =>
       { copy.paths['/v1/tasks'].get.parameters[5].schema.maximum = '1000'; },
   };
   for (const [what, breakIt] of Object.entries(broken)) {
     const copy = structuredClone(document);
     breakIt(copy);
-    assert.equal(isValid(copy).valid, false, what + ' was not seen');
+    assert.equal(isValid(copy).valid, false, what + ' was not found');
   }
   console.log('the document is valid OpenAPI ' + document.openapi + '; ' +
-    Object.keys(broken).length + ' broken ones are not');
+    Object.keys(broken).length + ' broken copies are not');
 }
 
 /// Calls `visit(node, pointer)` for all objects in the document.
@@ -71,7 +71,8 @@ function walk(node, pointer, visit) {
 async function checkExamples(check, document) {
   const found = [];
   walk(document, '', (node, pointer) => {
-    // Of a Schema Object; a property may have such a name, and then it is an object.
+    // Only the members of a Schema Object count. A property can also have such a name; its value is
+    // then an object.
     const values = Array.isArray(node.examples) ? [...node.examples] : [];
     if ('default' in node && (node.default === null || typeof node.default !== 'object')) {
       values.push(node.default);
@@ -93,7 +94,7 @@ class Session {
     this.check = check;
     this.seen = new Set();
   }
-  /// Sends a request and holds it and its answer to the document; the body of the answer.
+  /// Sends a request. Checks the request and its answer against the document. Returns the body.
   async call(method, route, status, { target = route, body, text } = {}) {
     const operation = this.document.paths[route][method.toLowerCase()];
     const where = `/paths/${route.replaceAll('/', '~1')}/${method.toLowerCase()}`;

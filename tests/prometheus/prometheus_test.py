@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The figures of the real program as a real Prometheus has them: every metric is scraped with the
-value that the work before it makes it have, the alert rules and the Grafana board under packaging/
-are understood, and name nothing that the program does not tell.
+"""Tests the metrics of the real program with a real Prometheus.
 
-Called with the program and the folder of the sources.
+Prometheus must scrape every metric with the value that follows from the work before. It must accept
+the alert rules and the Grafana dashboard under packaging/, and these may use only metrics that the
+program has.
+
+Arguments: the program and the folder of the sources.
 """
 
 import glob
@@ -30,8 +32,8 @@ RULES = SOURCE / "packaging/prometheus/detent.rules.yml"
 BOARD = SOURCE / "packaging/grafana/detent.json"
 METRIC = re.compile(r"\b(?:detent|process)_\w+")
 
-# What each metric must be after work(), as a query that has an answer only if it is so. The names
-# that other systems rely on are all here, and all the others, too.
+# All metrics of a server. Each has a query that has a result only if the metric is right after
+# work(). Other systems rely on these names.
 SANE = {
     "detent_tasks": 'detent_tasks{queue="mail",state="ready"} == 3',
     "detent_oldest_ready_age_seconds": 'detent_oldest_ready_age_seconds{queue="mail"} < 100',
@@ -73,11 +75,11 @@ SANE = {
     "detent_webhook_calls": "detent_webhook_calls == 0",
     "detent_webhook_waiting": "detent_webhook_waiting == 0",
 }
-# Told by a server that stands alone, and by a node of a cluster.
+# Only a single server has the first metrics, and only a node of a cluster has the second.
 ALONE = {"detent_data_free_bytes": "detent_data_free_bytes > 0"}
 NODE = {"detent_cluster_nodes"}
-# Told only by a server that hands tasks over, far ones to another or due ones to a broker; the
-# second one does both.
+# Only a server with an external scheduler, or with sinks, has these metrics. The second server of
+# this test has both.
 EXTERNAL = {
     "detent_external_tasks": "detent_external_tasks == 0",
     "detent_external_handed_over_total": "detent_external_handed_over_total == 0",
@@ -103,7 +105,7 @@ def http(url, method="GET", body=None):
 
 
 def until(look, what):
-    """What `look` finds, once it finds something; fails after a minute in vain."""
+    """Calls `look` until it returns a true value, and returns this value. Fails after a minute."""
     give_up = time.monotonic() + 60
     while not (found := look()):
         if time.monotonic() > give_up:
@@ -113,7 +115,7 @@ def until(look, what):
 
 
 class Process:
-    """A program that says on one of its outputs where it listens."""
+    """A program that prints its address on one of its outputs."""
 
     def __init__(self, folder, command, says):
         self.log = Path(tempfile.mkdtemp(dir=folder)) / "log"
@@ -145,7 +147,7 @@ class Server(Process):
 
 
 class Prometheus(Process):
-    """Scrapes its targets ten times a second; knows the alert rules."""
+    """A Prometheus that scrapes its targets ten times per second and has the alert rules."""
 
     def __init__(self, folder, **jobs):
         config = {"global": {"scrape_interval": "100ms", "evaluation_interval": "1s"},
@@ -160,18 +162,18 @@ class Prometheus(Process):
             "--web.listen-address=127.0.0.1:0"], r'"Listening on" address=([\d.:]+)')
 
     def query(self, expression):
-        """The answer's data. Errors: AssertionError when it is not understood."""
+        """Returns the data of the answer. Raises AssertionError if the expression is invalid."""
         query = urllib.parse.urlencode({"query": expression})
         try:
             answer = http(f"http://{self.address}/api/v1/query?{query}")
         except urllib.error.HTTPError as error:
-            if error.code == 503:  # it is starting
+            if error.code == 503:  # Prometheus is starting
                 return {"result": []}
             raise AssertionError(f"{expression}: {error.read().decode()}") from error
         return json.loads(answer)["data"]
 
     def wait_for(self, expression, job=None):
-        """Until it has an answer, one of this job if that is given."""
+        """Waits until the expression has a result; with `job`, a result of this job."""
         def answered():
             found = self.query(expression)["result"]
             return [one for one in found if job in (None, one["metric"].get("job"))]
@@ -179,7 +181,8 @@ class Prometheus(Process):
 
 
 def work(server):
-    """What SANE counts: ten tasks that are due and one that is not; eight leased; three ready."""
+    """Does the work that SANE expects: ten due tasks and one later task; eight are leased, and
+    three are ready at the end."""
     mail = {"queue": "mail", "payload": 1}
     for _ in range(8):
         server.call("POST", "/v1/tasks", mail)
@@ -199,12 +202,12 @@ def work(server):
     server.call("POST", "/v1/leases/complete", {"leases": leases[:1]})  # a conflict
     server.call("POST", "/v1/leases/release", {"leases": leases[5:]})
     server.call("POST", "/v1/leases/fail", {"leases": lease("once", max=1), "error": "no"})
-    lease("once", visibility_timeout="1ms")  # runs out
-    until(lambda: server.call("GET", "/v1/stats")["tasks"]["dead"] == 2, "the lease runs out")
+    lease("once", visibility_timeout="1ms")  # this lease expires
+    until(lambda: server.call("GET", "/v1/stats")["tasks"]["dead"] == 2, "the lease expires")
 
 
 def names_in(metrics):
-    """Of the families, and of their series."""
+    """Returns the names of the metric families."""
     return {match[1] for match in re.finditer(r"^# TYPE (\w+)", metrics, re.M)}
 
 
@@ -213,7 +216,7 @@ def series(names):
 
 
 def expressions_of(board):
-    """Those of the panels, with the board's variables filled in as Grafana does it."""
+    """Yields the title and the expressions of the panels, with the variables replaced."""
     for panel in board["panels"]:
         for target in panel["targets"]:
             yield (panel["title"], target["expr"].replace("$job", "detent")
@@ -229,7 +232,7 @@ class Monitoring(unittest.TestCase):
         sinks = Path(folder.name) / "sinks.txt"
         sinks.write_text("mail redis://127.0.0.1:1/mail\n")
         sinks.chmod(0o600)
-        far = cls.started(Server(folder.name))  # whose counters nobody looks at
+        far = cls.started(Server(folder.name))  # the external scheduler; its metrics are not used
         other = cls.started(Server(folder.name, "--external", f"http://{far.address}",
                                    "--sinks", str(sinks)))
         cls.other = other
@@ -242,7 +245,7 @@ class Monitoring(unittest.TestCase):
         cls.addClassCleanup(process.stop)
         return process
 
-    def test_every_metric_is_scraped_and_has_the_value_that_it_should_have(self):
+    def test_every_metric_is_scraped_with_the_right_value(self):
         for name, sane in {**SANE, **ALONE}.items():
             with self.subTest(name):
                 self.prometheus.wait_for(sane, job="detent")
@@ -261,13 +264,13 @@ class Monitoring(unittest.TestCase):
         told = {name for row in rows for name in METRIC.findall(row)}
         self.assertEqual(told, ALL)
 
-    def test_promtool_has_nothing_to_say_about_the_metrics(self):
+    def test_promtool_accepts_the_metrics(self):
         for server in (self.server, self.other):
             run = subprocess.run(["promtool", "check", "metrics"], input=server.metrics(),
                                  capture_output=True, text=True)
             self.assertEqual((run.returncode, run.stdout + run.stderr), (0, ""))
 
-    def test_a_node_of_a_cluster_tells_the_same_metrics_of_its_shards(self):
+    def test_a_node_of_a_cluster_has_the_same_metrics(self):
         if not glob.glob("/usr/lib/postgresql/*/bin"):
             self.skipTest("there is no PostgreSQL; tools/setup test installs it")
         stand = Stand(PROGRAM)
@@ -290,13 +293,13 @@ class Monitoring(unittest.TestCase):
         finally:
             stand.stop()
 
-    def test_the_alert_rules_are_right_and_each_fires_when_it_should(self):
+    def test_promtool_accepts_the_alert_rules_and_their_tests(self):
         for command in (["check", "rules", RULES],
                         ["test", "rules", SOURCE / "tests/prometheus/rules_test.yml"]):
             run = subprocess.run(["promtool", *command], capture_output=True, text=True)
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
-    def test_the_alert_rules_name_only_what_there_is_and_are_all_tested_and_explained(self):
+    def test_alert_rules_use_known_metrics_and_are_tested_and_documented(self):
         rules = RULES.read_text()
         known = series(ALL)
         self.assertEqual(set(METRIC.findall(re.sub(r"^\s*#.*", "", rules, flags=re.M))) - known,
@@ -305,7 +308,7 @@ class Monitoring(unittest.TestCase):
         guide = (SOURCE / "docs/operating/monitoring.md").read_text()
         for alert in re.findall(r"alert: (\w+)", rules):
             with self.subTest(alert):
-                # Once with what fires it, once with what does not.
+                # One test fires the alert, and one test does not.
                 self.assertEqual(len(re.findall(rf"alertname: {alert}\b", tested)), 2)
                 self.assertIn(f"`{alert}`", guide)
 
@@ -317,7 +320,7 @@ class Monitoring(unittest.TestCase):
         for rule in until(rules, "all rules evaluated"):
             self.assertEqual(rule["health"], "ok", rule)
 
-    def test_every_expression_of_the_board_has_an_answer(self):
+    def test_every_expression_of_the_dashboard_has_an_answer(self):
         board = json.loads(BOARD.read_text())
         known = series(ALL) | {"up"}
         self.prometheus.wait_for("count_over_time(detent_scheduled_total[1m]) > 5")
@@ -331,7 +334,7 @@ class Monitoring(unittest.TestCase):
             if variable["type"] == "query":
                 self.assertRegex(variable["definition"], r"^label_values\(detent_build_info")
 
-    def test_the_board_can_be_laid_out(self):
+    def test_the_panels_of_the_dashboard_do_not_overlap(self):
         board = json.loads(BOARD.read_text())
         ids = [panel["id"] for panel in board["panels"]]
         self.assertEqual(len(ids), len(set(ids)))

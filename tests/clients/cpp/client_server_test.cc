@@ -1,4 +1,5 @@
-// The C++ client against the real server: every verb, many at once, odd names and payloads.
+// Tests the C++ client with the real server: every verb, calls for many tasks, odd names and
+// payloads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,7 +120,7 @@ TEST_F(ClientServerTest, ManyAreCancelledAndMovedByIdsOrKeys) {
   EXPECT_EQ(client().cancel_many(mixed).error().code, Code::invalid_argument);
 }
 
-TEST_F(ClientServerTest, TenThousandAtOnceAreReadBackByPages) {
+TEST_F(ClientServerTest, TenThousandTasksAreScheduledAndReadBackByPages) {
   std::vector<NewTask> tasks;
   for (int n = 0; n < 10'000; ++n) {
     tasks.push_back({.queue = "q",
@@ -128,7 +129,7 @@ TEST_F(ClientServerTest, TenThousandAtOnceAreReadBackByPages) {
                      .key = std::to_string(n)});
   }
   const auto first = client().schedule_many(tasks).value();
-  const auto again = client().schedule_many(tasks).value();  // as after an answer that was lost
+  const auto again = client().schedule_many(tasks).value();  // like a repeat after a lost answer
   ASSERT_EQ(first.size(), tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     ASSERT_EQ(again[i].value().id, first[i].value().id);
@@ -154,7 +155,7 @@ TEST_F(ClientServerTest, AWrongTaskAmongManyFailsAlone) {
   EXPECT_EQ(results[1].error().field, "queue");
 }
 
-TEST_F(ClientServerTest, OddNamesAndPayloadsComeBackAsTheyWent) {
+TEST_F(ClientServerTest, OddNamesAndPayloadsComeBackUnchanged) {
   const std::string key = "é?#%\"🕰";
   for (const std::string& name : {std::string("A-+/;.$_()z9"), std::string(200, 'q'),
                                   std::string("/"), std::string("."), std::string("..")}) {
@@ -173,7 +174,7 @@ TEST_F(ClientServerTest, OddNamesAndPayloadsComeBackAsTheyWent) {
     (void)client().schedule({.queue = "q", .payload = payload}).value();
     const Payload back = lease_one().payload;
     EXPECT_EQ(back.kind, payload.kind);
-    const std::size_t skipped = payload.data.starts_with(' ') ? 1 : 0;  // white space around it
+    const std::size_t skipped = payload.data.starts_with(' ') ? 1 : 0;  // surrounding white space
     EXPECT_EQ(back.data, payload.data.substr(skipped));
   }
   const auto refused = client().schedule({.queue = "q", .payload = {.data = "1}"}});
@@ -224,7 +225,7 @@ TEST_F(ClientServerTest, SchedulesAreMadeTriggeredAndRemoved) {
   EXPECT_EQ(client().get_schedule("s/1").error().code, Code::not_found);
 }
 
-TEST_F(ClientServerTest, SchedulingGoesOnOverAKill) {
+TEST_F(ClientServerTest, SchedulingContinuesAfterAKill) {
   int made = 0;
   for (int kill = 0; kill < 3; ++kill) {
     for (int n = 0; n < 50; ++n, ++made) {
@@ -238,11 +239,11 @@ TEST_F(ClientServerTest, SchedulingGoesOnOverAKill) {
   Client impatient = Client::create(server_.url(), {.retry_for = 1s}).value();
   const auto refused = impatient.schedule({.queue = "q"});
   EXPECT_EQ(refused.error().code, Code::unavailable);
-  EXPECT_FALSE(refused.error().is_repeated) << "nobody was there to see any";
+  EXPECT_FALSE(refused.error().is_repeated) << "no server saw a request";
   EXPECT_EQ(refused.error().status, 0);
 }
 
-TEST(ClientUrl, IsRefusedWhenItIsMoreThanAHost) {
+TEST(ClientUrl, IsRefusedIfItIsMoreThanAHost) {
   for (const char* const url : {"127.0.0.1:7070", "http://", "http://a/b", "ftp://a"}) {
     EXPECT_EQ(Client::create(url).error().code, Code::invalid_argument) << url;
   }
@@ -250,7 +251,7 @@ TEST(ClientUrl, IsRefusedWhenItIsMoreThanAHost) {
             Code::invalid_argument);
 }
 
-TEST(ClientTimeout, IsRefusedWhenItIsNoneOrMoreThanADay) {
+TEST(ClientTimeout, IsRefusedIfItIsZeroOrMoreThanADay) {
   for (const std::chrono::milliseconds timeout : {0ms, -1ms, std::chrono::milliseconds::max()}) {
     const auto made = Client::create("http://a", {.timeout = timeout});
     ASSERT_FALSE(made) << timeout.count();

@@ -1,5 +1,5 @@
-// The C++ worker against the real server, also one that is killed: what is asserted is what
-// happened and how often, never when.
+// Tests the C++ worker with the real server, which one test kills. The tests check which events
+// happened and how often, but never when.
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -39,7 +39,7 @@ class WorkerServerTest : public testing::Test {
         .value()
         .id;
   }
-  /// Asks again until it is so.
+  /// Waits until `is_so` returns true.
   template <class F>
   void until(F is_so) {
     while (!is_so()) (void)clock_.wait(bell_, clock_.now() + 10ms);
@@ -60,7 +60,7 @@ class WorkerServerTest : public testing::Test {
   std::optional<Client> made_;
 };
 
-TEST_F(WorkerServerTest, ReportsWhatAHandlerDoes) {
+TEST_F(WorkerServerTest, ReportsTheResultOfAHandler) {
   schedule("\"good\"");
   const auto bad = schedule("\"bad\"", 1);
   const auto later = schedule("\"later\"");
@@ -96,7 +96,7 @@ TEST_F(WorkerServerTest, AHandlerLongerThanTheVisibilityTimeoutKeepsItsTask) {
   EXPECT_TRUE(counts("\"leases_expired\":0,\"conflicts\":0,"));
 }
 
-TEST_F(WorkerServerTest, AStopHandsWhatIsNotBegunToAnotherAndLetsTheRestEnd) {
+TEST_F(WorkerServerTest, AStopReleasesUnbegunTasksAndWaitsForTheOthers) {
   std::vector<NewTask> tasks(10, NewTask{.queue = "q"});
   (void)client().schedule_many(tasks).value();
   std::latch begun(2);
@@ -144,7 +144,7 @@ TEST_F(WorkerServerTest, AHandlerThatOutlivesTheGraceIsAbandonedAndItsTaskReleas
   const auto handle = [&](const WorkTask& task) -> WorkResult {
     began.count_down();
     until([&] { return task.abandoned.stop_requested(); });
-    return Done{};  // nobody is told
+    return Done{};  // this result is not reported
   };
   Worker worker(client(), "q", handle, {.wait = 1s});
   worker.start();
@@ -155,7 +155,7 @@ TEST_F(WorkerServerTest, AHandlerThatOutlivesTheGraceIsAbandonedAndItsTaskReleas
   EXPECT_EQ(leased[0].attempt, 1U);
 }
 
-TEST_F(WorkerServerTest, AnIdleOneStopsAtOnceAndTakesNothingWithIt) {
+TEST_F(WorkerServerTest, AnIdleWorkerStopsImmediatelyAndHoldsNoTask) {
   Worker worker(client(), "q", [](const WorkTask&) { return Done{}; }, {.wait = 60s});
   worker.start();
   until([&] { return counts("\"waiting_workers\":1,"); });

@@ -1,5 +1,5 @@
-"""The Python client against a server that answers as the test says: what is repeated and what is
-not, which error is raised, what goes over the wire. No test waits: the client's clock is a test's.
+"""Tests the Python client with a scripted server: which calls are repeated, which error is raised,
+and which bytes are sent. No test waits, because the client uses a clock of the test.
 """
 
 import base64
@@ -26,7 +26,7 @@ def problem(status, kind, **more):
 
 
 def client_of(server, retry_for=100):
-    """A client and the pauses it makes: they pass at once, on a clock of their own."""
+    """Returns a client and the list of its pauses. Its clock advances without real waits."""
     client = detent.Client(server.url, retry_for=retry_for)
     pauses = []
     client._http._now = lambda: float(sum(pauses))
@@ -43,14 +43,14 @@ class Repeats(unittest.TestCase):
             self.assertLessEqual(pauses[1], 0.2)
             self.assertEqual(server.requests[0][3], server.requests[2][3])
 
-    def test_a_proxy_that_reaches_no_server_is_as_a_503(self):
+    def test_the_answer_of_a_proxy_without_a_server_counts_as_503(self):
         for status in (408, 502, 504):
             with ScriptedServer((status, {"Retry-After": "7"}, b"<html>"), DONE) as server:
                 client, pauses = client_of(server)
                 self.assertEqual(client.schedule("q", key="k").id, "256")
                 self.assertEqual(pauses, [7])
 
-    def test_a_retry_after_of_zero_does_not_shorten_its_own_pauses(self):
+    def test_a_retry_after_of_zero_does_not_shorten_the_pauses(self):
         none = (503, {"Retry-After": "0"}, {})
         with ScriptedServer(none, none, none, DONE) as server:
             client, pauses = client_of(server)
@@ -58,14 +58,14 @@ class Repeats(unittest.TestCase):
             self.assertGreaterEqual(pauses[0], 0.05)
             self.assertGreaterEqual(pauses[2], 0.2)
 
-    def test_a_lost_connection_is_repeated_where_twice_is_once(self):
+    def test_a_lost_call_is_repeated_if_it_may_run_twice(self):
         with ScriptedServer("drop", DONE) as server:
             client, pauses = client_of(server)
             client.move("256", delay="1h")
             self.assertEqual(len(server.requests), 2)
             self.assertEqual(len(pauses), 1)
 
-    def test_what_twice_is_not_once_is_sent_once(self):
+    def test_a_call_that_must_not_run_twice_is_sent_once(self):
         calls = (
             lambda client: client.schedule("q"),
             lambda client: client.schedule_many(
@@ -83,7 +83,7 @@ class Repeats(unittest.TestCase):
                     self.assertEqual((len(server.requests), pauses), (1, []))
                     self.assertFalse(raised.exception.is_repeated)
 
-    def test_any_call_is_repeated_while_nobody_listens(self):
+    def test_any_call_is_repeated_while_no_server_listens(self):
         with ScriptedServer() as gone:
             pass
         client, pauses = client_of(gone, retry_for=20)
@@ -93,14 +93,14 @@ class Repeats(unittest.TestCase):
         self.assertGreater(len(pauses), 4)
         self.assertLessEqual(sum(pauses), 20)
 
-    def test_a_pause_that_ends_too_late_is_not_made(self):
+    def test_no_pause_ends_after_the_time_limit(self):
         with ScriptedServer((503, {"Retry-After": "101"}, {})) as server:
             client, pauses = client_of(server)
             with self.assertRaises(detent.Unavailable):
                 client.get("1")
             self.assertEqual(pauses, [])
 
-    def test_the_error_of_a_repeat_says_so(self):
+    def test_the_error_of_a_repeated_call_has_is_repeated(self):
         with ScriptedServer("drop", problem(404, "not_found")) as server:
             client, _ = client_of(server)
             with self.assertRaises(detent.NotFound) as raised:
@@ -112,14 +112,14 @@ class Repeats(unittest.TestCase):
         with ScriptedServer(DONE, DONE, closing, hanging_up, DONE) as server:
             client, pauses = client_of(server)
             for _ in range(4):
-                client.schedule("q")  # could not be repeated
-            select.select([client._http._idle[0].sock], [], [])  # its end has come
+                client.schedule("q")  # this call cannot be repeated
+            select.select([client._http._idle[0].sock], [], [])  # until the server has closed it
             client.schedule("q")
             self.assertEqual((server.connections, pauses), (3, []))
 
 
 class Errors(unittest.TestCase):
-    def test_each_has_its_class_and_carries_the_problem(self):
+    def test_each_error_has_its_class_and_the_problem(self):
         kinds = ((400, "invalid_argument", detent.InvalidArgument),
                  (403, "forbidden", detent.Forbidden), (404, "not_found", detent.NotFound),
                  (409, "conflict", detent.Conflict), (413, "too_large", detent.TooLarge),
@@ -135,7 +135,7 @@ class Errors(unittest.TestCase):
                 self.assertEqual((error.status, error.field, error.detail), (status, "queue", "no"))
                 self.assertEqual(error.problem["type"], f"urn:detent:error:{kind}")
 
-    def test_an_answer_without_a_problem_is_known_by_its_status(self):
+    def test_the_status_decides_if_the_answer_has_no_problem(self):
         for status, expected in ((401, detent.Unauthorized), (405, detent.InvalidArgument),
                                  (412, detent.Conflict), (501, detent.Internal)):
             with ScriptedServer((status, {}, b"<html>")) as server:
@@ -170,15 +170,15 @@ LOST = {"status": "conflict"}
 
 
 class ShardsAway(unittest.TestCase):
-    """A cluster answers a call for many 200 although one of its shards is away: that shard's
-    elements have a 503 of their own."""
+    """If one shard of a cluster is away, a call for many elements is still answered with 200. Only
+    the elements of that shard have a 503."""
 
     VERBS = (lambda client, leases: client.complete(leases),
              lambda client, leases: client.fail(leases, error="e"),
              lambda client, leases: client.extend(leases, 60),
              lambda client, leases: client.release(leases))
 
-    def test_leases_are_asked_for_again_until_it_is_known_what_became_of_them(self):
+    def test_leases_are_repeated_until_their_result_is_known(self):
         for verb in self.VERBS:
             with ScriptedServer(results(HELD, AWAY, AWAY), results(AWAY, LOST), BUSY,
                                 results(HELD)) as server:
@@ -190,7 +190,7 @@ class ShardsAway(unittest.TestCase):
                 self.assertEqual(bodies, [bodies[0]] * 4)
                 self.assertEqual(len(pauses), 3)
 
-    def test_a_lease_whose_shard_stays_away_is_unavailable_and_no_conflict(self):
+    def test_a_lease_of_an_absent_shard_is_unavailable_and_not_a_conflict(self):
         for verb in self.VERBS:
             with ScriptedServer(results(HELD, AWAY), answer=lambda *_: results(AWAY)) as server:
                 client, pauses = client_of(server, retry_for=20)
@@ -198,7 +198,7 @@ class ShardsAway(unittest.TestCase):
                 self.assertGreater(len(pauses), 4)
                 self.assertLessEqual(sum(pauses), 20)
 
-    def test_what_is_known_is_answered_when_a_repeat_fails(self):
+    def test_known_results_are_returned_if_a_repeat_fails(self):
         broken = {"status": "error", "error": problem(500, "data_loss")[2]}
         for failure in (problem(403, "forbidden"), problem(500, "internal")):
             with ScriptedServer(results(HELD, AWAY, broken), failure) as server:
@@ -206,7 +206,7 @@ class ShardsAway(unittest.TestCase):
                 self.assertEqual(client.complete(["1-1", "1-2", "1-3"]),
                                  ["done", "unavailable", "error"])
 
-    def test_tasks_are_asked_for_again_where_twice_is_once(self):
+    def test_tasks_are_repeated_if_the_call_may_run_twice(self):
         gone = {"error": problem(404, "not_found")[2]}
         away = {"error": BUSY[2]}
         keyed = [detent.NewTask("q", key="a"), detent.NewTask("q", key="b")]
@@ -231,8 +231,8 @@ class ShardsAway(unittest.TestCase):
 
 
 class TaskServer:
-    """Hands out tasks 1 … `count`, each once, and answers what becomes of their leases as
-    `result_of(verb, lease, how_often)` says; counts what it was asked, by verb and lease."""
+    """Hands out the tasks 1 … `count`, each once. `result_of(verb, lease, times)` gives the answer
+    to each call for a lease; `times` counts the calls with this verb and lease."""
 
     def __init__(self, count, result_of):
         self.count, self.result_of = count, result_of
@@ -255,7 +255,7 @@ class TaskServer:
             for lease in wanted["leases"]:
                 times = self.asked[verb, lease] = self.asked.get((verb, lease), 0) + 1
                 answers.append(self.result_of(verb, lease, times))
-            # As a cluster does it: when all has failed, and alike, so does the call.
+            # Like a cluster: if all elements failed with the same error, the whole call fails.
             return BUSY if all(answer is AWAY for answer in answers) else results(*answers)
 
     def task(self, number):
@@ -330,14 +330,14 @@ class WorkersOfAClusterWithAShardAway(unittest.TestCase):
         self.assertGreaterEqual(told, 2, "each call of the worker ends")
         self.assertEqual(self.kinds(), {detent.Unavailable})
 
-    def test_a_report_is_given_up_when_the_lease_has_run_out(self):
+    def test_a_report_ends_when_the_lease_has_expired(self):
         tasks = TaskServer(1, lambda *_: AWAY)
         worker = self.worker(tasks, lambda _: None, visibility_timeout=0.05)
         self.assertTrue(tasks.is_asked_for_more.wait(self.PATIENCE))
         worker.stop()
         self.assertEqual(self.kinds(), {detent.Unavailable})
 
-    def test_a_stop_gives_up_reports_once_its_grace_is_over(self):
+    def test_a_stop_ends_reports_after_its_grace(self):
         reported = threading.Event()
 
         def result_of(verb, *_):
@@ -362,18 +362,18 @@ class WorkersOfAServerThatAnswersWrongly(unittest.TestCase):
     PATIENCE = 60  # seconds until a test that hangs fails
 
     def errors_of(self, tasks):
-        """What a worker tells that does one task after a wrong answer."""
+        """Returns the errors of a worker that gets wrong answers and then does one task."""
         errors, done = [], threading.Event()
         with ScriptedServer(answer=tasks) as server:
             worker = detent.Worker(detent.Client(server.url, retry_for=0), "q",
                                    lambda task: done.set() if task.id == "2" else None, wait=0,
                                    on_error=errors.append)
             worker.start()
-            self.assertTrue(done.wait(self.PATIENCE), "its threads go on")
+            self.assertTrue(done.wait(self.PATIENCE), "the worker's threads continue")
             worker.stop()
         return errors
 
-    def test_a_lease_that_lacks_a_field_is_told_and_asked_for_again(self):
+    def test_a_lease_answer_without_a_field_is_reported_and_repeated(self):
         tasks = TaskServer(2, lambda *_: HELD)
         wrong = [(200, {}, {"tasks": [{"id": "9"}]}), (200, {}, {}), (200, {}, [])]
 
@@ -382,7 +382,7 @@ class WorkersOfAServerThatAnswersWrongly(unittest.TestCase):
 
         self.assertEqual([type(error) for error in self.errors_of(answer)], [detent.Internal] * 3)
 
-    def test_a_report_that_is_answered_for_no_lease_is_told(self):
+    def test_an_answer_without_the_lease_is_reported(self):
         tasks = TaskServer(2, lambda *_: HELD)
         wrong = [results()]
 
@@ -393,7 +393,7 @@ class WorkersOfAServerThatAnswersWrongly(unittest.TestCase):
 
 
 class Wire(unittest.TestCase):
-    def test_a_task_is_sent_with_all_that_was_said_of_it(self):
+    def test_a_task_is_sent_with_all_its_fields(self):
         with ScriptedServer(DONE) as server:
             client = detent.Client(server.url, token="t0")
             due = datetime.datetime(2026, 1, 2, 3, 4, 5, 678900, datetime.timezone.utc)
@@ -429,7 +429,7 @@ class Wire(unittest.TestCase):
             with self.assertRaises(ValueError):
                 detent.Client(url)
 
-    def test_a_timeout_that_is_none_or_more_than_a_day_is_refused(self):
+    def test_a_timeout_of_zero_or_more_than_a_day_is_refused(self):
         for timeout in (0, -1, float("nan"), float("inf"), 86_401):
             with self.subTest(timeout=timeout), self.assertRaisesRegex(ValueError, "timeout"):
                 detent.Client(timeout=timeout)
@@ -454,13 +454,13 @@ class Webhooks(unittest.TestCase):
     def test_the_published_example_is_genuine(self):
         self.assertEqual(self.verify(), "msg_p5jXN8AQM9LWM0D4loKWxJek")
 
-    def test_one_key_and_one_signature_that_agree_are_enough(self):
+    def test_one_matching_key_and_signature_are_enough(self):
         other = "whsec_" + base64.b64encode(b"x" * 24).decode()
         both = "v1,AAAA " + self.HEADERS["webhook-signature"]
         self.verify([other, self.KEY], {"webhook-signature": both})
         self.verify(headers={"Webhook-Signature": both})
 
-    def test_what_was_changed_is_refused(self):
+    def test_a_changed_webhook_is_refused(self):
         for change in ({"body": self.BODY + b" "}, {"now": 1614265330 + 301},
                        {"now": 1614265330 - 301}, {"headers": {"webhook-id": "msg_2"}},
                        {"headers": {"webhook-timestamp": "now"}},
@@ -472,12 +472,12 @@ class Webhooks(unittest.TestCase):
         with self.assertRaises(detent.InvalidSignature):
             detent.verify_webhook(self.KEY, {}, self.BODY)
 
-    def test_a_key_that_is_none_is_a_mistake_of_the_caller(self):
+    def test_an_invalid_key_is_an_error_of_the_caller(self):
         for key in ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_%"):
             with self.assertRaises(ValueError):
                 self.verify(key)
 
-    def test_what_is_signed_is_id_and_time_and_body(self):
+    def test_the_signature_covers_id_timestamp_and_body(self):
         secret = base64.b64decode(self.KEY[6:])
         signed = hmac.new(secret, b"i.1.\xff", hashlib.sha256).digest()
         self.assertEqual("i", detent.verify_webhook(self.KEY, {

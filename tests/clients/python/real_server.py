@@ -1,6 +1,6 @@
-"""The server as a process of a test's own: a free port, data in a folder that goes with it.
+"""A real server for one test, as a process. Its data folder is temporary.
 
-DETENT_BINARY names the program. The first start takes a free port, later ones the same again.
+DETENT_BINARY names the program. The first start takes a free port, and later starts use it again.
 """
 
 import os

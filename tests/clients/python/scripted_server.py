@@ -1,8 +1,8 @@
-"""A server that answers as a test says, one answer a request, and notes what it was asked.
+"""A server that sends the answers of a script, one for each request, and records the requests.
 
-An answer is (status, headers, body), or "drop": the connection is closed without one. With the
-header "x-hang-up" it is closed after the answer, unannounced. `answer(path, body)` is asked for
-each answer once those given are used up.
+An answer is (status, headers, body), or "drop": the connection is then closed without an answer.
+With the header "x-hang-up", the connection is closed after the answer, without an announcement.
+After the last answer of the script, `answer(path, body)` returns the answers.
 """
 
 import http.server

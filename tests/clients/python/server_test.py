@@ -1,5 +1,5 @@
-"""The Python client and worker against the real server, also one that is killed and one that a test
-stops in the middle. What is asserted is what happened and how often, never when.
+"""Tests the Python client and worker with the real server, which some tests kill or stop. The tests
+check which events happened and how often, but never when.
 """
 
 import collections
@@ -12,7 +12,7 @@ import unittest
 import detent
 from real_server import PROGRAM, RealServer
 
-PATIENCE = 120  # seconds until a test that hangs fails
+PATIENCE = 120  # seconds until a hanging test fails
 NAMES = ("a", "A-+/;.$_()z9", "q" * 200, "/", ".", "..", "a//b", "$(x)")
 PAYLOADS = (None, True, 0, -1, 2**63, 1.5, "", "é\n\"\\\u2028\0🕰", [], {}, {"": [{"a": None}]},
             b"", b"\0\xff\r\n", "x" * 60_000)
@@ -26,7 +26,7 @@ class WithServer(unittest.TestCase):
         self.addCleanup(self.client.close)
 
     def until(self, is_so):
-        """Asks again until it is so."""
+        """Waits until the condition is true."""
         pause = threading.Event()
         for _ in range(PATIENCE * 100):
             if is_so():
@@ -41,7 +41,7 @@ class WithServer(unittest.TestCase):
 
 
 class Verbs(WithServer):
-    def test_a_task_lives_through_all_of_them(self):
+    def test_a_task_goes_through_all_verbs(self):
         client = self.client
         task = client.schedule("q", {"n": 1}, delay="30d", key="k-1", priority=7)
         self.assertEqual((task.queue, task.state, task.was_there), ("q", "scheduled", False))
@@ -91,7 +91,7 @@ class Verbs(WithServer):
         tasks = [detent.NewTask("q", n, delay="1h", key=f"k{n}") for n in range(10_000)]
         first = self.client.schedule_many(tasks)
         self.assertEqual(len({task.id for task in first}), 10_000)
-        again = self.client.schedule_many(tasks)  # as after an answer that was lost
+        again = self.client.schedule_many(tasks)  # like a repeat after a lost answer
         self.assertEqual([task.id for task in again], [task.id for task in first])
         self.assertTrue(all(task.was_there for task in again))
         with self.assertRaises(detent.TooLarge):
@@ -153,7 +153,7 @@ class Verbs(WithServer):
 
 
 class Workers(WithServer):
-    def test_what_a_handler_does_is_reported(self):
+    def test_the_result_of_a_handler_is_reported(self):
         self.client.schedule("q", "good")
         bad = self.client.schedule("q", "bad", max_attempts=1)
         later = self.client.schedule("q", "later")
@@ -191,7 +191,7 @@ class Workers(WithServer):
         def handle(task):
             runs.append(task.payload)
             if task.payload == 0:
-                for _ in range(5):  # at every third: longer than one and a half
+                for _ in range(5):  # five extensions, one for each third of the timeout
                     self.assertTrue(extended.acquire(timeout=PATIENCE))
 
         worker = detent.Worker(Counting(self.server.url), "q", handle, wait=1, prefetch=2,
@@ -203,7 +203,7 @@ class Workers(WithServer):
         self.assertEqual((runs, counters["leases_expired"], counters["conflicts"]),
                          ([0, 1, 2], 0, 0))
 
-    def test_a_stop_hands_what_is_not_begun_to_another_and_lets_the_rest_end(self):
+    def test_a_stop_releases_unbegun_tasks_and_waits_for_the_others(self):
         self.client.schedule_many([detent.NewTask("q", n) for n in range(10)])
         began, go_on = threading.Semaphore(0), threading.Event()
         done, taken = [], []
@@ -246,7 +246,7 @@ class Workers(WithServer):
         (leased,) = self.client.lease("q", wait=5)
         self.assertEqual(leased.attempt, 1)
 
-    def test_an_idle_worker_stops_at_once_and_takes_nothing_with_it(self):
+    def test_an_idle_worker_stops_immediately_and_holds_no_task(self):
         worker = detent.Worker(self.client, "q", lambda task: None, wait=60)
         worker.start()
         self.until(lambda: self.client.stats()["waiting_workers"] == 1)
@@ -280,7 +280,7 @@ class Workers(WithServer):
         self.assertEqual(len(runs), count)
         self.assertLessEqual(sum(runs.values()) - count, kills * (concurrency + prefetch))
 
-    def test_scheduling_goes_on_over_a_kill(self):
+    def test_scheduling_continues_after_a_kill(self):
         def keep_killing():
             for _ in range(3):
                 self.server.kill()

@@ -1,5 +1,5 @@
-// Compiles clients/typescript. Exits with 77 (skipped) when the packages of its lock file are not
-// installed; tools/setup test does that.
+// Compiles clients/typescript. Exits with 77 (skipped) if the packages of its lock file are not
+// installed; tools/setup test installs them.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';

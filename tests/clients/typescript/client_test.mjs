@@ -1,6 +1,6 @@
-// The TypeScript client, compiled, against a server that answers as the test says: what is repeated
-// and what is not, which error it is, what goes over the wire. No test waits: the client's clock is
-// the test's.
+// Tests the compiled TypeScript client with a scripted server: which calls are repeated, which
+// error
+// is thrown, and which bytes are sent. No test waits, because the client uses a clock of the test.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import http from 'node:http';
@@ -58,7 +58,7 @@ test('a 503 is repeated after the seconds it names', async (t) => {
   assert.equal(server.requests[0].body, server.requests[2].body);
 });
 
-test('a proxy that reaches no server is as a 503', async (t) => {
+test('the answer of a proxy without a server counts as 503', async (t) => {
   for (const status of [408, 502, 504]) {
     const server = await script(t, { status, headers: { 'retry-after': '7' }, body: '<html>' }, done);
     const { client, pauses } = clientOf(server);
@@ -67,14 +67,14 @@ test('a proxy that reaches no server is as a 503', async (t) => {
   }
 });
 
-test('a Retry-After of zero does not shorten its own pauses', async (t) => {
+test('a Retry-After of zero does not shorten the pauses', async (t) => {
   const none = { status: 503, headers: { 'retry-after': '0' }, body: {} };
   const { client, pauses } = clientOf(await script(t, none, none, none, done));
   await client.move('256', { delay: '1h' });
   assert.ok(pauses[0] >= 50 && pauses[2] >= 200, pauses.join());
 });
 
-test('a lost connection is repeated where twice is once', async (t) => {
+test('a lost call is repeated if it may run twice', async (t) => {
   const server = await script(t, 'drop', done);
   const { client, pauses } = clientOf(server);
   await client.move('256', { delay: '1h' });
@@ -82,7 +82,7 @@ test('a lost connection is repeated where twice is once', async (t) => {
   assert.equal(pauses.length, 1);
 });
 
-test('what twice is not once is sent once', async (t) => {
+test('a call that must not run twice is sent once', async (t) => {
   const calls = [
     (client) => client.schedule({ queue: 'q' }),
     (client) => client.scheduleMany([{ queue: 'q', key: 'k' }, { queue: 'q' }]),
@@ -102,31 +102,31 @@ test('what twice is not once is sent once', async (t) => {
   }
 });
 
-test('any call is repeated while nobody listens', async (t) => {
+test('any call is repeated while no server listens', async (t) => {
   const gone = await script(t);
   await gone.close();
   const { client, pauses } = clientOf(gone, 20_000);
   await assert.rejects(client.schedule({ queue: 'q' }), (error) =>
-    error instanceof detent.Unavailable && !error.isRepeated); // it was never sent
+    error instanceof detent.Unavailable && !error.isRepeated); // the request was never sent
   assert.ok(pauses.length > 4);
   assert.ok(client.http.now() <= 20_000);
 });
 
-test('a pause that ends too late is not made', async (t) => {
+test('no pause ends after the time limit', async (t) => {
   const server = await script(t, { status: 503, headers: { 'retry-after': '101' }, body: {} });
   const { client, pauses } = clientOf(server);
   await assert.rejects(client.get('1'), detent.Unavailable);
   assert.deepEqual(pauses, []);
 });
 
-test('the error of a repeat says so', async (t) => {
+test('the error of a repeated call has isRepeated', async (t) => {
   const server = await script(t, 'drop', problem(404, 'not_found'));
   const { client } = clientOf(server);
   await assert.rejects(client.cancel('256'), (error) =>
     error instanceof detent.NotFound && error.isRepeated);
 });
 
-test('a signal gives a call up, and its pause between tries', async (t) => {
+test('a signal ends a call, also during its pause between tries', async (t) => {
   const server = await script(t, 'silence', { ...busy, headers: { 'retry-after': '9' } });
   const client = new detent.Client(server.url);
   const reason = new Error('enough');
@@ -146,13 +146,13 @@ test('a signal gives a call up, and its pause between tries', async (t) => {
   assert.equal(server.requests.length, 2);
 });
 
-test('a server that says nothing is given up after the time-out', async (t) => {
+test('a call to a silent server ends after the time-out', async (t) => {
   const server = await script(t, 'silence');
   const client = new detent.Client(server.url, { timeout: 20, retryFor: 0 });
   await assert.rejects(client.get('1'), /no answer within 20 ms/);
 });
 
-test('each error has its class and carries the problem', async (t) => {
+test('each error has its class and the problem', async (t) => {
   const kinds = [[400, 'invalid_argument', detent.InvalidArgument],
     [403, 'forbidden', detent.Forbidden], [404, 'not_found', detent.NotFound],
     [409, 'conflict', detent.Conflict], [413, 'too_large', detent.TooLarge],
@@ -172,7 +172,7 @@ test('each error has its class and carries the problem', async (t) => {
   }
 });
 
-test('an answer without a problem is known by its status', async (t) => {
+test('the status decides if the answer has no problem', async (t) => {
   const kinds = [[401, detent.Unauthorized], [405, detent.InvalidArgument],
     [412, detent.Conflict], [501, detent.Internal], [200, detent.Internal]];
   for (const [status, expected] of kinds) {
@@ -192,8 +192,8 @@ test('an element that failed is an error among the results', async (t) => {
   assert.equal(second.field, 'dely');
 });
 
-// A cluster answers a call for many 200 although one of its shards is away: that shard's elements
-// have a 503 of their own.
+// If one shard of a cluster is away, a call for many elements is still answered with 200. Only the
+// elements of that shard have a 503.
 const results = (...each) => ({ body: { results: each } });
 const away = { status: 'unavailable', error: busy.body };
 const held = { status: 'done' };
@@ -205,7 +205,7 @@ const verbs = [
   (client, leases) => client.release(leases),
 ];
 
-test('leases are asked for again until it is known what became of them', async (t) => {
+test('leases are repeated until their result is known', async (t) => {
   for (const verb of verbs) {
     const server = await script(t, results(held, away, away), results(away, conflict), busy,
       results(held));
@@ -219,7 +219,7 @@ test('leases are asked for again until it is known what became of them', async (
   }
 });
 
-test('a lease whose shard stays away is unavailable, and no conflict', async (t) => {
+test('a lease of an absent shard is unavailable, and not a conflict', async (t) => {
   for (const verb of verbs) {
     const server = await script(t, results(held, away), () => results(away));
     const { client, pauses } = clientOf(server, 20_000);
@@ -229,7 +229,7 @@ test('a lease whose shard stays away is unavailable, and no conflict', async (t)
   }
 });
 
-test('what is known is answered when a repeat fails', async (t) => {
+test('known results are returned if a repeat fails', async (t) => {
   const broken = { status: 'error', error: problem(500, 'data_loss').body };
   for (const failure of [problem(403, 'forbidden'), problem(500, 'internal')]) {
     const server = await script(t, results(held, away, broken), failure);
@@ -239,7 +239,7 @@ test('what is known is answered when a repeat fails', async (t) => {
   }
 });
 
-test('tasks are asked for again where twice is once', async (t) => {
+test('tasks are repeated if the call may run twice', async (t) => {
   const missing = { error: busy.body };
   const keyed = [{ queue: 'q', key: 'a' }, { queue: 'q', key: 'b' }];
   const calls = [
@@ -265,7 +265,7 @@ test('tasks are asked for again where twice is once', async (t) => {
 /** A worker of a server that hands out tasks 1 … count, each once, and answers what becomes of their
  *  leases as `resultOf(verb, lease, howOften)` says. */
 async function workWith(t, count, resultOf, handler, { retryFor = 0, ...options } = {}) {
-  const asked = {}; // how often, by verb and lease
+  const asked = {}; // number of calls by verb and lease
   let leased = 0;
   let wantsMore;
   const more = new Promise((resolve) => (wantsMore = resolve));
@@ -278,7 +278,7 @@ async function workWith(t, count, resultOf, handler, { retryFor = 0, ...options 
         asked[`${verb} ${lease}`] = times;
         return resultOf(verb, lease, times);
       });
-      // As a cluster does it: when all has failed, and alike, so does the call.
+      // Like a cluster: if all elements failed with the same error, the whole call fails.
       return each.every((result) => result === away) ? busy : results(...each);
     }
     if (leased === count) {
@@ -348,7 +348,7 @@ test('an extension is not repeated within its call', async (t) => {
   assert.ok(areUnavailable(errors));
 });
 
-test('a report is given up when the lease has run out', async (t) => {
+test('a report ends when the lease has expired', async (t) => {
   const { errors, more, worker } =
     await workWith(t, 1, () => away, () => {}, { visibilityTimeout: 50 });
   await more;
@@ -356,7 +356,7 @@ test('a report is given up when the lease has run out', async (t) => {
   assert.ok(areUnavailable(errors));
 });
 
-test('a stop gives up reports once its grace is over', async (t) => {
+test('a stop ends reports after its grace', async (t) => {
   let told;
   const reported = new Promise((resolve) => (told = resolve));
   const { errors, worker } = await workWith(t, 1, (verb) => {
@@ -376,7 +376,7 @@ test('a conflict after an unknown outcome says so', async (t) => {
   assert.match(String(errors.at(-1)), /or an earlier report was carried out/);
 });
 
-test('a report that is answered for no lease is told', async (t) => {
+test('an answer without the lease is reported', async (t) => {
   const leased = { body: { tasks: [{ ...task, lease: '1-1', attempt: 1, payload: 1 }] } };
   const server = await script(t, leased, results(), () => 'silence');
   const errors = [];
@@ -388,7 +388,7 @@ test('a report that is answered for no lease is told', async (t) => {
   assert.deepEqual(errors.map(({ constructor }) => constructor), [detent.Internal]);
 });
 
-test('a task is sent with all that was said of it', async (t) => {
+test('a task is sent with all its fields', async (t) => {
   const server = await script(t, done);
   const client = new detent.Client(server.url, { token: 't0' });
   await client.schedule({
@@ -404,7 +404,7 @@ test('a task is sent with all that was said of it', async (t) => {
     webhook: 'http://a/', headers: { 'X-Aa': 'b' } });
 });
 
-test('names are encoded in paths, and those that fetch cannot say are refused', async (t) => {
+test('names are encoded in paths, and names that fetch cannot send are refused', async (t) => {
   const server = await script(t, done, done);
   const { client } = clientOf(server);
   await client.move({ queue: 'a/b;c', key: 'ä ?#%/..' }, { delay: '1s' });
@@ -423,7 +423,7 @@ test('a URL that is more than a host is refused', () => {
   }
 });
 
-test('a timeout that is none or more than a day is refused', () => {
+test('a timeout of zero or more than a day is refused', () => {
   for (const timeout of [0, -1, NaN, Infinity, 86_400_001]) {
     assert.throws(() => new detent.Client(undefined, { timeout }), RangeError);
   }
@@ -447,7 +447,7 @@ test('the published webhook is genuine', () => {
     { now: 1614265330_000 }), 'msg_p5jXN8AQM9LWM0D4loKWxJek');
 });
 
-test('one key and one signature that agree are enough', () => {
+test('one matching key and signature are enough', () => {
   const both = `v1,AAAA ${sent['webhook-signature']}`;
   verify({ keys: [otherKey, key], headers: { 'webhook-signature': both } });
   const { 'webhook-id': id, ...rest } = sent;
@@ -463,13 +463,13 @@ test('a webhook that was changed is refused', () => {
   for (const change of changes) assert.throws(() => verify(change), detent.InvalidSignature);
 });
 
-test('a key that is none is a mistake of the caller', () => {
+test('an invalid key is an error of the caller', () => {
   for (const keys of ['MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'whsec_%']) {
     assert.throws(() => verify({ keys }), TypeError);
   }
 });
 
-test('what is signed is id and time and body', () => {
+test('the signature covers id, timestamp and body', () => {
   const secret = Buffer.from(key.slice(6), 'base64');
   const body = Buffer.from([255]);
   const signed = crypto.createHmac('sha256', secret).update('i.1.').update(body).digest('base64');

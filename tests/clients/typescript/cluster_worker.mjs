@@ -1,6 +1,6 @@
-// cluster_worker.mjs URL QUEUE: a worker that tests/cluster/clients_test.py directs. It reads `go` (let
-// handlers return), `hold` (let them wait) and `stop`; it prints `began PAYLOAD`, `done PAYLOAD` (or
-// `abandoned`) and `error TEXT`.
+// cluster_worker.mjs URL QUEUE: a worker that tests/cluster/clients_test.py controls. It reads the
+// commands `go` (let handlers return), `hold` (let handlers wait) and `stop`. It prints
+// `began PAYLOAD`, `done PAYLOAD` (or `abandoned PAYLOAD`) and `error TEXT`.
 import readline from 'node:readline';
 
 import * as detent from '../../../clients/typescript/dist/index.js';

@@ -1,6 +1,7 @@
-// The server as a process of a test's own: a free port, data in a folder that goes with it.
+// A real server for one test, as a process. Its data folder is temporary.
 //
-// DETENT_BINARY names the program. The first start takes a free port, later ones the same again.
+// DETENT_BINARY names the program. The first start takes a free port, and later starts use it
+// again.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

@@ -1,5 +1,5 @@
-// The TypeScript client and worker, compiled, against the real server, also one that is killed and
-// one that a test stops in the middle. What is asserted is what happened and how often, never when.
+// Tests the compiled TypeScript client and worker with the real server, which some tests kill or
+// stop. The tests check which events happened and how often, but never when.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -30,7 +30,7 @@ async function withServer(t, ...flags) {
   return { server, client, workerOf };
 }
 
-/** Asks again until it is so. */
+/** Waits until the condition is true. */
 async function until(isSo) {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -42,7 +42,7 @@ function signal() {
   return { promise, resolve };
 }
 
-test('a task lives through all verbs', async (t) => {
+test('a task goes through all verbs', async (t) => {
   const { client } = await withServer(t);
   const wanted = { queue: 'q', payload: { n: 1 }, delay: '30d', key: 'k-1', priority: 7 };
   const task = await client.schedule(wanted);
@@ -96,7 +96,7 @@ test('ten thousand at once, and read back by pages', async (t) => {
     (_, n) => ({ queue: 'q', payload: n, delay: '1h', key: `k${n}` }));
   const first = await client.scheduleMany(tasks);
   assert.equal(new Set(first.map(({ id }) => id)).size, 10_000);
-  const again = await client.scheduleMany(tasks); // as after an answer that was lost
+  const again = await client.scheduleMany(tasks); // like a repeat after a lost answer
   assert.deepEqual(again.map(({ id }) => id), first.map(({ id }) => id));
   assert.ok(again.every(({ wasThere }) => wasThere));
   await assert.rejects(client.scheduleMany([...tasks, { queue: 'q' }]), detent.TooLarge);
@@ -159,7 +159,7 @@ test('queues and schedules', async (t) => {
   await assert.rejects(client.removeQueue('q'), detent.Conflict);
 });
 
-test('what a handler does is reported', async (t) => {
+test('the result of a handler is reported', async (t) => {
   const { client, workerOf } = await withServer(t);
   await client.schedule({ queue: 'q', payload: 'good' });
   const bad = await client.schedule({ queue: 'q', payload: 'bad', maxAttempts: 1 });
@@ -187,7 +187,7 @@ test('a handler longer than the visibility timeout keeps its task', async (t) =>
   class Counting extends Client {
     async report(verb, ...call) {
       const results = await super.report(verb, ...call);
-      // At every third: longer than one and a half.
+      // One extension for each third of the timeout, so the handler takes longer than the timeout.
       if (verb === 'extend' && ++extensions === 5) enough.resolve();
       return results;
     }
@@ -204,7 +204,7 @@ test('a handler longer than the visibility timeout keeps its task', async (t) =>
   assert.deepEqual([runs, counters.leases_expired, counters.conflicts], [[0, 1, 2], 0, 0]);
 });
 
-test('a stop hands what is not begun to another and lets the rest end', async (t) => {
+test('a stop releases unbegun tasks and waits for the others', async (t) => {
   const { client, workerOf } = await withServer(t);
   await client.scheduleMany(Array.from({ length: 10 }, (_, n) => ({ queue: 'q', payload: n })));
   const goOn = signal();
@@ -244,7 +244,7 @@ test('a handler that outlives the grace is abandoned and its task released', asy
   assert.equal(leased.attempt, 1);
 });
 
-test('an idle worker stops at once and takes nothing with it', async (t) => {
+test('an idle worker stops immediately and holds no task', async (t) => {
   const { client, workerOf } = await withServer(t);
   const worker = workerOf(() => {}, { wait: 60_000 });
   worker.start();
@@ -284,7 +284,7 @@ test('a server killed twice loses nothing and repeats only open leases', async (
   assert.ok(all - count <= kills * (concurrency + prefetch), `${all - count} were run again`);
 });
 
-test('scheduling goes on over a kill', async (t) => {
+test('scheduling continues after a kill', async (t) => {
   const { server, client } = await withServer(t);
   let isOver = false;
   const killer = (async () => {
