@@ -15,7 +15,7 @@ class Answers {
   using Committed = UniqueFunction<void(const Result<void>&)>;
 
   void after_commit(Committed committed) { waiting_.push_back(std::move(committed)); }
-  /// Gives `answer` to `done` then, or the commit's error in its place.
+  /// After the next commit, calls `done` with `answer`, or with the error of the commit.
   template <class T>
   void answer(UniqueFunction<void(Result<T>)> done, Result<T> answer) {
     after_commit([done = std::move(done),

@@ -19,7 +19,7 @@ namespace detent {
 
 class ChangeFeed {
  public:
-  /// Most changes that wait to be taken, and most of one turn.
+  /// The most changes that wait for the watcher, and the most changes noted in one turn.
   static constexpr std::size_t kMaxChanges = 4'096;
 
   // For the engine, on its thread.
@@ -35,9 +35,9 @@ class ChangeFeed {
 
   // Called by the watcher, on its thread.
 
-  /// Changes are told from now on.
+  /// From now on, the engine notes changes.
   void watch() noexcept { is_watched_.store(true, std::memory_order_relaxed); }
-  /// No more; those that wait are forgotten.
+  /// Ends watch(), and drops the changes that were not taken.
   void unwatch() DETENT_EXCLUDES(mutex_);
   struct Taken {
     std::vector<TaskChange> changes;  // oldest first

@@ -25,7 +25,7 @@ class CommandTurns {
  public:
   using Command = UniqueFunction<void(Engine&)>;
 
-  /// "" stands for all that are for no queue in particular.
+  /// Use "" as the queue of all commands that have no queue.
   void add(const std::string& queue, Command command) {
     const auto [it, is_new] = waiting_.try_emplace(queue);
     it->second.push_back(std::move(command));
@@ -56,7 +56,7 @@ class CommandTurns {
   using Waiting = std::map<std::string, std::deque<Command>>;
 
   Waiting waiting_;                     // every group has a command
-  std::deque<Waiting::iterator> ring_;  // each of them once; the next in turn first
+  std::deque<Waiting::iterator> ring_;  // each group once; the first is next
   std::size_t size_ = 0;
 };
 

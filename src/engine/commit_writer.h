@@ -25,16 +25,16 @@ class CommitWriter {
   /// The figures of the writes, without writes that only moved tasks.
   struct Written {
     std::uint64_t commits = 0;
-    std::uint64_t tasks = 0;  // changed by them
-    HistogramSnapshot time;   // of one write
+    std::uint64_t tasks = 0;  // tasks that these writes have changed
+    HistogramSnapshot time;   // duration of one write
   };
 
   /// `store` and `clock` must outlive it.
   CommitWriter(Store& store, const Clock& clock, std::chrono::milliseconds sync_interval) noexcept
       : store_(store), clock_(clock), sync_interval_(sync_interval) {}
 
-  /// From now on, whenever `is_wanted` says so, the store is asked to have `meanwhile` called while
-  /// it writes (Store::write_while).
+  /// From now on, the store calls `meanwhile` during a write if `is_wanted` returned true before
+  /// the write (Store::write_while).
   void write_beside(std::function<bool()> is_wanted, WhileWriting meanwhile);
   /// Whether `meanwhile` is running.
   bool is_writing() const noexcept { return is_writing_; }
@@ -42,10 +42,10 @@ class CommitWriter {
   /// The next commit is synced, whatever the interval, together with all buffered writes.
   void must_sync() noexcept { must_sync_ = true; }
   /// Writes a batch whose changes will be acknowledged. Does nothing if the batch is empty and no
-  /// sync is needed. Errors: unavailable, after the first error for ever.
+  /// sync is needed. Errors: unavailable. After the first error, every call fails.
   Result<void> commit(const WriteBatch& batch);
-  /// Writes a batch without a sync. Use it for changes that no client was told of, and that a crash
-  /// may undo.
+  /// Writes a batch without a sync. Use it for changes that a crash may undo, because no client
+  /// knows about them.
   Result<void> write_moved(const WriteBatch& batch);
   Result<void> sync_if_due();
   /// When sync_if_due() must be called next. Empty: not before the next commit.
@@ -65,7 +65,7 @@ class CommitWriter {
   const Clock& clock_;
   const std::chrono::milliseconds sync_interval_;  // 0: sync each commit
 
-  std::function<bool()> is_beside_wanted_;  // null: never
+  std::function<bool()> is_beside_wanted_;  // `is_wanted` of write_beside(); null before that
   WhileWriting meanwhile_;
   bool is_writing_ = false;
   bool must_sync_ = false;                       // with the next commit

@@ -39,14 +39,15 @@ class Filling {
 
   void add_minute(std::int64_t minute, std::uint64_t count) noexcept { part_of(minute) += count; }
 
-  /// Each part gets the difference of two rounded prefix sums, so that no task is lost or counted
-  /// twice; a lone one falls into the middle of its day.
+  /// Spreads the tasks of a day evenly over its minutes. Each part gets the difference of two
+  /// rounded prefix sums, so no task is lost or counted twice. If the day has a single task, the
+  /// task counts in the middle of the day.
   void add_day(std::int64_t day, std::uint64_t count) noexcept {
     std::uint64_t given = 0;
     for (std::int64_t minute = 0; minute < kDayMinutes;) {
       const std::int64_t begin = day * kDayMinutes + minute;
       minute = std::min(end_of_part(begin) - day * kDayMinutes, kDayMinutes);
-      // At most 2^53 · 1440 + 720: below 2^64.
+      // The sum is at most 2^53 · 1440 + 720, which is less than 2^64.
       const std::uint64_t given_then =
           (count * static_cast<std::uint64_t>(minute) + kDayMinutes / 2) / kDayMinutes;
       part_of(begin) += given_then - given;

@@ -58,7 +58,7 @@ class DueHistogram {
   /// O(groups + bins), the memory above read once.
   Forecast forecast(WallTime from, std::chrono::milliseconds span, std::size_t bins) const;
 
-  /// Groups in memory.
+  /// The number of groups in memory.
   std::size_t group_count() const noexcept { return groups_.size(); }
   /// Stops the process if an invariant is broken. O(groups).
   void check_invariants() const;

@@ -20,12 +20,12 @@ using std::chrono::milliseconds;
 /// again.
 constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
 
-/// How many tasks may be leased at a time, of so many in memory.
+/// The most tasks that may be leased at a time, if memory holds `max_loaded` tasks.
 constexpr std::size_t most_leased(std::size_t max_loaded) noexcept {
   return std::max<std::size_t>(1, max_loaded * kLeasedParts / kMemoryParts);
 }
-/// How many of them make a queue a crowd: as many as a wheel moves in less than 0.1 ms, or an
-/// eighth of a small memory.
+/// A queue is a crowd if it has at least this number of tasks in memory. A wheel moves so many
+/// timers in less than 0.1 ms. If the memory is small, the number is an eighth of its tasks.
 constexpr std::size_t crowd_of(std::size_t max_loaded) noexcept {
   return std::clamp<std::size_t>(max_loaded / kMemoryParts, 1, 8'192);
 }
@@ -103,7 +103,7 @@ Result<void> Engine::recover() {
   hand_out_.begin(epoch_);
   if (options_.sync_interval > milliseconds{0}) {
     records_.note_id(TaskId{records_.last_id().value + (kIdsUnsynced << TaskId::kShardBits)});
-    // Before one of them is given out: a power cut may come before the first sync.
+    // This is stored before an id is used, because a power cut may come before the first sync.
     TRY(store_.write({.last_id = records_.last_id()}, Durability::synced));
   }
   ASSIGN_OR_RETURN(const std::vector<QueueRecord> records, store_.queues());
@@ -185,9 +185,9 @@ Result<std::optional<TaskSnapshot>> Engine::find_by_key(const ScheduleRequest& r
   if (!record) return std::optional<TaskSnapshot>();
   Result<FoundTask> found = tasks_.find(record->id);
   const bool is_gone = !found && found.error().code == ErrorCode::not_found;
-  // One that was set aside as damaged leaves its key free.
+  // A task that was set aside as damaged leaves its key free.
   if (is_gone && !record->expires_at) return std::optional<TaskSnapshot>();
-  // A restored task's key may have no content.
+  // The key of a restored task may have no content hash.
   if (record->content != 0 && record->content != content_hash(request)) {
     return Error{ErrorCode::conflict,
                  "the key stands for task " + to_string(record->id) +
@@ -200,7 +200,7 @@ Result<std::optional<TaskSnapshot>> Engine::find_by_key(const ScheduleRequest& r
     first.task.payload = {};
     first.state = found->state;
   } else if (is_gone) {
-    // It has ended and was not kept; the key still stands for it.
+    // The task has ended and was removed, but the key still stands for it.
     first.task = {.id = record->id,
                   .queue = request.queue,
                   .payload = {},
@@ -220,7 +220,8 @@ Result<bool> Engine::restore(Task task) {
   if (task.standing != Standing::live && task.standing != Standing::dead) {
     return Error{ErrorCode::invalid_argument, "a task that has ended is not restored", "state"};
   }
-  if (!expect_here(task.queue, "")) {  // its key may be an occurrence's
+  // The key is not checked, because the task of an occurrence stays on the shard of its schedule.
+  if (!expect_here(task.queue, "")) {
     return Error{ErrorCode::invalid_argument,
                  "the id is not of a shard of queue " + task.queue +
                      ": a cluster takes dumps of clusters with as many shards",
@@ -265,7 +266,7 @@ Result<std::uint64_t> Engine::claim_key(const Queue& queue, Task& task) {
   ASSIGN_OR_RETURN(const std::optional<KeyRecord> taken,
                    records_.keys().find(queue.record.number, task.key, time_.wall_now()));
   if (!taken) return std::uint64_t{0};
-  if (taken->id == task.id) return taken->content;  // it was set aside, and its key is as it was
+  if (taken->id == task.id) return taken->content;  // the task was set aside, and the key is left
   ASSIGN_OR_RETURN(const bool is_there, is_here(taken->id));
   if (is_there || taken->expires_at) task.key.clear();
   return std::uint64_t{0};
@@ -284,14 +285,15 @@ Result<TaskSnapshot> Engine::get(TaskId id) {
 
 Result<TaskId> Engine::id_of_key(const std::string& queue, std::string_view key) {
   if (stopped_by()) return *stopped_by();
-  TRY(expect_here(queue, key));  // elsewhere it may stand for a task
+  TRY(expect_here(queue, key));  // on another shard the key may stand for a task
   ASSIGN_OR_RETURN(const Queue* const known, queues_.known(queue));
   ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
                    records_.keys().find(known->record.number, key, time_.wall_now()));
   const Error no_key{ErrorCode::not_found, "the key stands for no task of this queue", "key"};
   if (!record || record->expires_at) return no_key;
   const bool is_loaded = tasks_.find_loaded(record->id) != nullptr;
-  if (!is_loaded && !records_.is_there(record->id)) return no_key;  // it was set aside as damaged
+  // If the task is gone, it was set aside as damaged.
+  if (!is_loaded && !records_.is_there(record->id)) return no_key;
   return record->id;
 }
 

@@ -1,15 +1,23 @@
-// Far tasks that an external scheduler keeps, and the marks that say which copy is valid.
+// Far tasks: an external scheduler keeps the tasks that are due in the far future. This file stores
+// the marks that tell which copy of such a task is valid.
 //
-// A mark is a key without a queue. Its name is the id, its time is the due time of the copy, and it
-// never expires. To remove a mark, the engine makes it expired, and it is trimmed with the other
-// keys. A damaged mark may have been set or removed. It counts as set while the task is here, and
-// as removed while the task is not here. So the copy in the external scheduler is kept if it may be
-// the only copy. The price: a task that ended here may come back.
+// When a task comes back, the external scheduler may still have its copy. A mark on the task id
+// says that this copy is not valid. A mark is stored as a key that belongs to no queue. The name of
+// the key is the task id, its content is the due time of the copy, and it never expires. To remove
+// a mark, the engine writes the key again with an expiry that has passed. Later it is trimmed with
+// the other expired keys.
 //
-// A removed mark means that the external scheduler has forgotten the copy. If the external
-// scheduler is put back to an older state, it has the copy again, without a mark. So another key,
-// "forgotten ID", remembers this until kForgottenFor after the due time of the copy, or until the
-// task is handed over again. The stamp consists of two keys that never expire.
+// If the key is damaged, the engine cannot tell whether the mark was set or removed. The mark then
+// counts as set if the store has the task, and as removed if the store does not have the task. So
+// the copy in the external scheduler stays valid if it may be the only copy. The price: a task that
+// ended here may come back.
+//
+// The engine removes a mark when the external scheduler has forgotten the copy. But if the external
+// scheduler is restored from an older backup, it has the copy again, and the mark is gone. For this
+// case, another key "forgotten ID" remembers that the copy is not valid. This key lasts until
+// kForgottenFor after the due time of the copy, or until the task is handed over again.
+//
+// The external stamp (external_stamp.h) is stored in two keys that never expire.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -29,7 +37,8 @@ constexpr std::string_view kStamp = "external stamp";
 constexpr std::string_view kCompleteAt = "external complete at";
 static_assert(kStamp.starts_with(kLastingKeys) && kCompleteAt.starts_with(kLastingKeys));
 
-/// Sorts behind all marks, which are digits, so that listing marks does not read them.
+/// These keys sort behind all marks, because the name of a mark has only digits. So a list of the
+/// marks ends before them.
 std::string forgotten_key(TaskId id) { return "forgotten " + to_string(id); }
 bool is_behind_marks(std::string_view key) { return key > ":"; }
 
@@ -93,7 +102,7 @@ Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
     }
     for (const std::string& name : page.damaged) {
       const std::optional<TaskId> id = parse_task_id(name);
-      if (!id) continue;  // no mark
+      if (!id) continue;  // the name is not a task id, so the key is not a mark
       ASSIGN_OR_RETURN(const bool is_here, this->is_here(*id));
       if (is_here) ids.push_back(*id);
     }
@@ -117,7 +126,8 @@ Result<bool> Engine::is_marked(TaskId id) {
 Result<bool> Engine::was_forgotten(TaskId id) {
   const Result<std::optional<KeyRecord>> record =
       records_.keys().find(kNoQueue, forgotten_key(id), time_.wall_now());
-  if (!record && record.error().code == ErrorCode::data_loss) return false;  // the copy is kept
+  // If the key is damaged, the copy in the external scheduler counts as valid.
+  if (!record && record.error().code == ErrorCode::data_loss) return false;
   if (!record) return record.error();
   return record->has_value();
 }
@@ -134,15 +144,15 @@ Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
   std::vector<Place> places;
   std::vector<const Task*> on_disk;
   for (const Task& task : tasks) {
-    // A task that changed in this turn differs from its stored record. It can be handed over the
-    // next time.
+    // A task that is in memory is due soon, so it is not far. A task that changed in this turn
+    // differs from its stored record, so it waits for the next hand-over.
     if (tasks_.find_loaded(task.id) != nullptr || records_.is_staged(task.id)) continue;
     if (!task.key.empty()) continue;
     places.push_back({.lane = Lane::due, .at = task.due_at, .id = task.id});
     on_disk.push_back(&task);
   }
   ASSIGN_OR_RETURN(const std::vector<Result<Task>> records, store_.read_at(places));
-  // Before anything changes, because this can fail.
+  // These reads can fail, so they come before the first change.
   std::vector<std::string> names;
   for (const Task* const task : on_disk) names.push_back(forgotten_key(task->id));
   ASSIGN_OR_RETURN(const std::vector<KeyRecord> forgotten, store_.find_keys(kNoQueue, names));
@@ -191,8 +201,8 @@ Result<bool> Engine::put_back(const Task& task) {
     return false;
   }
   Result<bool> is_new = restore(task);
-  if (!is_new && is_new.error().code == ErrorCode::conflict)
-    is_new = false;  // the task that is here stays
+  // On a conflict, the engine already has a task with this id. That task stays as it is.
+  if (!is_new && is_new.error().code == ErrorCode::conflict) is_new = false;
   if (!is_new) return is_new;
   mark(std::span(&task, 1));
   return is_new;
@@ -232,7 +242,7 @@ Result<ExternalStamp> Engine::external_stamp() {
       .complete_at = WallTime{milliseconds{static_cast<std::int64_t>(complete_at.content)}}};
 }
 
-/// One that is not there, or is damaged, says 0.
+/// Returns a record of zeros if the key is missing or damaged.
 Result<KeyRecord> Engine::lasting_key(std::string_view key) {
   Result<std::optional<KeyRecord>> record = records_.keys().find(kNoQueue, key, WallTime{});
   if (!record && record.error().code != ErrorCode::data_loss) return record.error();

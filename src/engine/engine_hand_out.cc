@@ -16,7 +16,8 @@ constexpr Tick kSoon = 100;
 
 void Engine::hand_out_due() {
   if (stopped_by() || !has_waits()) return;
-  if (hand_out_.served_at() == time_.now()) return;  // no task becomes due between two ticks
+  // Tasks become due only when a tick begins, and this tick was already served.
+  if (hand_out_.served_at() == time_.now()) return;
   catch_up();
   hand_out_.serve_now();
 }
@@ -26,7 +27,7 @@ bool Engine::is_due_soon() const {
   return turns_.has_to_serve() || (next && *next <= time_.now() + kSoon);
 }
 
-/// Until `written` is rung.
+/// Hands out due tasks until `written` is rung.
 void Engine::hand_out_until(Doorbell& written) {
   for (bool is_written = false; !is_written;) {
     hand_out_due();

@@ -33,7 +33,8 @@ Result<LeasedTask> Engine::lease_task(TaskId id, const LeaseRequest& request) {
   return hand_out_.hand_out(*loaded, std::move(task), request);
 }
 
-/// The task, ready and in memory.
+/// Makes the task ready and loads it into memory. Errors: there is no such task; its state does not
+/// allow a lease; it goes to a webhook; a limit allows no more leases.
 Result<LoadedTask*> Engine::bring_in(TaskId id) {
   ASSIGN_OR_RETURN(FoundTask found, tasks_.find(id));
   if (!next_state(found.state, TaskVerb::run_now)) return not_allowed(id, found.state);
@@ -232,8 +233,8 @@ void Engine::run_out(const Lease& lease, Task task) {
   put_record_back(*lease.task, std::move(task), std::nullopt);
 }
 
-/// A leased task goes back with another record: to the deadline, or to its old place in its queue's
-/// order.
+/// Ends the lease of a task whose record has changed. The task becomes ready at `deadline`. Without
+/// a deadline, it is ready immediately and keeps its due time.
 void Engine::put_record_back(LoadedTask& loaded, Task task, std::optional<Deadline> deadline) {
   Queue& queue = *loaded.queue;
   const Place from = loaded.place;

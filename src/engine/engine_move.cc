@@ -13,7 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Records read, and tasks changed, in one step of a verb over a whole queue.
+/// The most records that one step of a verb over a whole queue reads, and the most tasks that it
+/// changes.
 constexpr std::size_t kStepTasks = 1'000;
 
 }  // namespace

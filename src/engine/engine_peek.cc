@@ -11,7 +11,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Records read together: to find the first dead task, and in one step through the due order.
+/// Records read at a time, to find the first dead task of a queue or its next task in the due
+/// order.
 constexpr std::size_t kFewTasks = 16;
 constexpr std::size_t kStepTasks = 1'000;
 
@@ -104,8 +105,8 @@ Result<ScheduledStep> Engine::first_scheduled(const std::string& name, Place fro
   ScheduledStep step;
   if (!is_in_page && page.read_to) {
     step.next = *page.read_to;
-    // A staged task within the page is behind the cursor in the next step. A staged task after the
-    // page may not be the first.
+    // A staged task within the page must be found in this step, because the next step begins behind
+    // it. A staged task after the page may not be the first task of the queue.
     if (!first || first->place > step.next) return step;
   }
   if (!first) return none_in_state();

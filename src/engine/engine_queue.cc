@@ -44,11 +44,11 @@ Result<void> Engine::set_queue(const std::string& name, const QueueSettings& set
                  "partitions"};
   }
   Queue& queue = queues_.queue_of(name);
-  turns_.release(queue);  // its tasks may go elsewhere now
+  turns_.release(queue);  // its webhook may have changed
   queue.record.settings = settings;
   queues_.note_change(queue);
   tasks_.note_limits(queue);
-  turns_.want_serving(queue);  // a limit may be gone
+  turns_.want_serving(queue);  // a limit may have been removed
   return ok();
 }
 

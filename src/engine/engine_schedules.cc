@@ -7,7 +7,8 @@
 namespace detent {
 namespace {
 
-/// Occurrences decided in one turn, so that requests and commits come between after a long stop.
+/// The most occurrences decided in one turn. After a long stop there may be very many of them, and
+/// requests and commits must not wait until all are decided.
 constexpr std::size_t kOccurrencesATurn = 1'000;
 constexpr std::size_t kBackfillLimit = 1'000;
 
@@ -24,7 +25,7 @@ class Engine::Occurrences final : public OccurrenceTasks {
              found->state == TaskState::leased;
     }
     const ErrorCode code = found.error().code;
-    // A damaged one is never handed out.
+    // A damaged task is never handed out, so it does not live.
     if (code == ErrorCode::not_found || code == ErrorCode::data_loss) return false;
     return found.error();
   }
@@ -32,7 +33,7 @@ class Engine::Occurrences final : public OccurrenceTasks {
   Result<std::optional<TaskId>> make(const RecurringSchedule& schedule, WallTime occurrence,
                                      WallTime due) override {
     if (engine_.stopped_by()) return *engine_.stopped_by();
-    // An occurrence that waited for its turn may be of a clock that was ahead.
+    // The occurrence may be in the future, if the clock was ahead when the occurrence was queued.
     ScheduleRequest request{.queue = schedule.queue,
                             .payload = schedule.payload,
                             .rules = schedule.rules,

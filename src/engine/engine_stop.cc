@@ -1,12 +1,14 @@
-// A graceful stop, and the start after it. Open leases survive both.
+// Open leases survive a graceful stop and the next start. They also survive a failure of the store.
 //
-// Leases are in memory. close() writes each lease as a key without a queue, as marks are written
-// (engine_far.cc). The next engine takes the leases over with their old tokens. Its first write
-// contains a note with its epoch: leases of lower epochs are void. So no lease has to be removed,
-// and a crash of this engine leaves no valid leases. If an engine fails before its first write, for
-// example while it opens its store, it has handed out no task, and the leases stay for the next
-// engine. The keys are already expired when they are written, so they are trimmed like all other
-// keys. The note is trimmed last.
+// Leases are in memory. At a graceful stop, close() writes each lease as a key that belongs to no
+// queue, in the same way as marks (engine_far.cc). The next engine takes the leases over with their
+// old tokens. Its first write contains a note with its epoch, which says that the written leases of
+// lower epochs are void. So the engine does not have to remove them, and they stay void if it
+// crashes. If an engine fails before its first write, for example while it opens its store, it has
+// handed out no task. The written leases are then still valid for the engine after it.
+//
+// The keys have expired when they are written, so they are trimmed with the other expired keys. The
+// note is trimmed after them.
 //
 // After a failure of the store, the next engine takes the leases over from the memory of the failed
 // engine.
@@ -53,12 +55,12 @@ std::optional<Number> parse_number(std::string_view text) {
 }  // namespace
 
 struct Engine::KeptLease {
-  std::uint64_t kept_by = 0;  // the epoch of the engine that has written it
+  std::uint64_t kept_by = 0;  // the epoch of the engine that wrote the key
   LeaseToken token;
   WallTime since{};
   std::string_view worker;
 
-  /// As it is in the name of its key, behind kLease: "2 1-17 1767323045678 worker".
+  /// Parses the name of a key behind kLease: "2 1-17 1767323045678 worker".
   static std::optional<KeptLease> parse(std::string_view text);
 };
 
@@ -82,7 +84,7 @@ Result<void> Engine::close() {
 }
 
 void Engine::keep(std::uint64_t number, const Lease& lease) {
-  // A connection that holds a lease does not outlive the stop, nor does the deliverer.
+  // Leases that end with their connection end at the stop, and so do the leases of the deliverer.
   const LoadedTask& task = *lease.task;
   if (lease.run_out != RunOut::fails || task.has_webhook || task.queue->record.settings.webhook) {
     return;
@@ -108,13 +110,15 @@ Result<void> Engine::take_up_leases() {
   // A damaged lease is lost, as after a crash. The engine can start without it.
   if (!taken && taken.error().code != ErrorCode::data_loss) return taken;
   if (taken && !note.expires_at) return ok();  // no leases were written
-  // Not trimmed before they are, which another clock than this may have dated.
+  // The note must be trimmed after the leases. Their expiry may be later than now, if the clock was
+  // put back since.
   note.expires_at = std::max(note.expires_at.value_or(WallTime{}), time_.wall_now());
   records_.keys().put(std::move(note));
   return ok();
 }
 
-/// Those that are not void. Tells `note` when the last of all that are there expires, if any is.
+/// Takes over the written leases that are not void. Sets the expiry of `note` to the latest expiry
+/// of all written leases. Leaves it empty if there are none.
 Result<void> Engine::take_up_leases(KeyRecord& note) {
   const Result<std::optional<KeyRecord>> before = store_.find_key(kNoQueue, kTakenUp);
   if (!before && before.error().code != ErrorCode::data_loss) return before.error();
@@ -126,7 +130,7 @@ Result<void> Engine::take_up_leases(KeyRecord& note) {
     note.expires_at = std::max(note.expires_at, record ? record->expires_at : time_.wall_now());
     return ok();
   }));
-  // Where the note can't be read, they may have been taken up.
+  // If the note cannot be read, an earlier engine may have taken these leases over.
   if (!before || (*before && newest < (*before)->content)) return ok();
   return visit_kept_leases([&](const KeptLease& kept, const KeyRecord* record) -> Result<void> {
     if (kept.kept_by != newest) return ok();
@@ -136,7 +140,7 @@ Result<void> Engine::take_up_leases(KeyRecord& note) {
   });
 }
 
-/// Calls `visit` with each that is there and its record; null: that is damaged.
+/// Calls `visit` with each written lease and its record. The record is null if it is damaged.
 template <class Visit>
 Result<void> Engine::visit_kept_leases(Visit visit) {
   const auto visit_name = [&visit](std::string_view name, const KeyRecord* record) -> Result<void> {
@@ -153,9 +157,9 @@ Result<void> Engine::visit_kept_leases(Visit visit) {
   return ok();
 }
 
-/// A task is left unchanged if it does not exist or is not due by the present wall clock. The same
-/// holds if its lease expired during the stop: its worker had no chance to report the end, so no
-/// attempt counts.
+/// Opens one written lease again. Does nothing if the task does not exist or is not ready. Does
+/// nothing if the lease expired during the stop: its worker could not report the end in this time,
+/// so no attempt counts.
 Result<void> Engine::take_up(const KeptLease& kept, const KeyRecord& record) {
   if (tasks_.is_full_of_leases()) return ok();
   const Result<FoundTask> found = tasks_.find(record.id);
@@ -184,8 +188,8 @@ Result<void> Engine::take_up(const KeptLease& kept, const KeyRecord& record) {
   return ok();
 }
 
-/// The epochs are consecutive, so no other engine had the store in between, and no other engine can
-/// have leased the tasks.
+/// If the epochs are consecutive, no other engine had the store in between. So no other engine has
+/// leased the tasks.
 void Engine::take_over_leases(const Engine& failed) {
   if (!options_.keep_leases || epoch_ != failed.epoch_ + 1) return;
   for (HeldLease& held : failed.tasks_.held_leases()) {
@@ -202,7 +206,7 @@ void Engine::take_over_leases(const Engine& failed) {
   }
 }
 
-/// Holds the task again, if it can be read and is as it was when it was leased.
+/// Opens the lease again if the task can be read and has not changed since it was leased.
 void Engine::take_over(HeldLease held, const EngineTime& time) {
   const MonotonicTime::duration left = time.when(held.until) - clock_.now();
   if (left <= MonotonicTime::duration{0} || tasks_.is_full_of_leases()) return;

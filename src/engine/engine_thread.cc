@@ -69,7 +69,7 @@ bool EngineThread::take_commands(std::vector<Posted>& posted) {
   return !stopping_;
 }
 
-/// There is room again for as many as a slice has run.
+/// The commands of this slice have run, so as many new commands may wait.
 void EngineThread::note_run() {
   const MutexLock lock(mutex_);
   taken_ = turns_.size();
@@ -145,8 +145,8 @@ void EngineThread::note_failure(const Error& error) {
   if (events_.on_stopped) events_.on_stopped(error);
 }
 
-/// The failed engine goes on answering, always `unavailable` and without its store, until there is
-/// another.
+/// Closes the store and tries to open it again, at most once a second. Until this succeeds, the
+/// failed engine stays in place and answers every verb with `unavailable`.
 void EngineThread::try_reopen() {
   if (!events_.reopen || clock_.now() < next_reopen_) return;
   next_reopen_ = clock_.now() + kLongestSleep;

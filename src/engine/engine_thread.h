@@ -33,7 +33,7 @@
 
 namespace detent {
 
-/// An engine and its store. The store is null if its owner is elsewhere.
+/// An engine and its store. `store` is null if another object owns the store.
 struct OpenEngine {
   std::unique_ptr<Store> store;
   std::unique_ptr<Engine> engine;
@@ -66,8 +66,8 @@ class EngineThread {
   }
   /// The most commands that may wait. Further commands are refused.
   static constexpr std::size_t kMaxCommands = 100'000;
-  /// How often an idle engine wakes up to look whether the wall clock was stepped, and how often a
-  /// failed engine tries to open its store.
+  /// How often an idle engine wakes up to check whether the wall clock was stepped, and how often
+  /// the thread tries to open the store of a failed engine.
   static constexpr std::chrono::seconds kLongestSleep{1};
   /// How long commands run before the turn that commits them. The last command may exceed the time.
   /// kSharedSlice applies while workers wait or commands of several queues wait, and kSlice
@@ -137,7 +137,7 @@ class EngineThread {
   Mutex mutex_;
   std::vector<Posted> commands_ DETENT_GUARDED_BY(mutex_);
   std::size_t taken_ DETENT_GUARDED_BY(mutex_) =
-      0;  // taken from commands_, and not run before the present slice
+      0;  // commands taken from commands_ that had not run before the present slice
   bool stopping_ DETENT_GUARDED_BY(mutex_) = false;
 
   // Touched only by the engine's thread.

@@ -9,8 +9,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// Two readings of the wall clock against the monotonic one differ by less than this unless the
-/// wall clock was stepped between them.
+/// Two results of read_offset() differ by less than this, unless the wall clock was stepped between
+/// them.
 constexpr nanoseconds kReadingBlur = std::chrono::microseconds{500};
 constexpr int kReadings = 5;
 
@@ -24,7 +24,8 @@ Tick tick_of(milliseconds since_1970) noexcept {
 EngineTime::EngineTime(const Clock& clock) : clock_(clock), offset_(read_offset()) {}
 
 nanoseconds EngineTime::read_offset() const noexcept {
-  // The wall clock is read between two readings of the monotonic one; the closest pair blurs least.
+  // Each try reads the wall clock between two readings of the monotonic clock. The try with the
+  // closest two readings is the most exact.
   nanoseconds best_spread = nanoseconds::max();
   nanoseconds offset{0};
   for (int i = 0; i < kReadings && best_spread > nanoseconds{1'000}; ++i) {
@@ -59,13 +60,13 @@ WallTime EngineTime::wall_after(milliseconds delay) const noexcept {
 }
 
 Tick EngineTime::tick_at(WallTime at) const noexcept {
-  // Not in nanoseconds: an instant in the year 9999 would overflow them.
+  // This is computed in milliseconds. In nanoseconds, an instant in the year 9999 would overflow.
   return tick_of(at.time_since_epoch() - std::chrono::floor<milliseconds>(shift_));
 }
 
 Deadline EngineTime::deadline_of(const Due& due) const noexcept {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
-    // Due immediately, not at the next tick: the next request must find the task.
+    // The task is due at this tick, not at the next tick, so that the next request can get it.
     if (*delay == milliseconds{0}) return {.due_at = wall_now(), .tick = now()};
     return {.due_at = wall_after(*delay), .tick = tick_after(*delay)};
   }
@@ -79,8 +80,8 @@ Deadline EngineTime::dated(WallTime due_at) const noexcept {
 }
 
 MonotonicTime EngineTime::when(Tick tick) const noexcept {
-  // Nanoseconds end in 2262. The remaining time is a reserve for a wall clock that is before 1970
-  // plus the uptime.
+  // 64-bit nanoseconds since 1970 end in 2262. Ticks are limited to ten years before that, because
+  // `offset_` is negative if the wall clock shows less than 1970 plus the uptime.
   constexpr milliseconds kRoom = std::chrono::years{10};
   constexpr Tick kLatest = static_cast<Tick>(nanoseconds::max() / milliseconds{1} - kRoom.count());
   const nanoseconds since_1970 = milliseconds{static_cast<std::int64_t>(std::min(tick, kLatest))};

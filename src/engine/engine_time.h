@@ -16,8 +16,8 @@
 
 namespace detent {
 
-/// When a task goes on: its due instant as stored, its tick, and whether it follows the wall clock
-/// when that is stepped.
+/// When a task becomes ready: its stored due time, its tick, and whether the tick changes when the
+/// wall clock is stepped.
 struct Deadline {
   WallTime due_at{};
   Tick tick = 0;
@@ -39,9 +39,10 @@ class EngineTime {
   WallTime wall_after(std::chrono::milliseconds delay) const noexcept;
   /// The first tick at which the wall clock shows `at` or later, if it is not stepped again.
   Tick tick_at(WallTime at) const noexcept;
-  /// As it is asked for. A date that has passed asks for now: the time before is not lateness.
+  /// The deadline that a request asks for. If the date has passed, the tick is now, because the
+  /// time before the request is not lateness.
   Deadline deadline_of(const Due& due) const noexcept;
-  /// Of a task that is due at a date, which may have passed.
+  /// The deadline of a task that is due at a date. If the date has passed, so has the tick.
   Deadline dated(WallTime due_at) const noexcept;
   /// The state of a live task with this deadline.
   TaskState state_at(const Deadline& deadline) const noexcept {
@@ -50,13 +51,14 @@ class EngineTime {
   /// The instant when now() becomes `tick`.
   MonotonicTime when(Tick tick) const noexcept;
 
-  /// Compares the wall clock with steady time; returns true when it was stepped since the last
-  /// call (by more than reading two clocks can blur), and takes the new shift.
+  /// Compares the wall clock with steady time. If the wall clock was stepped since the last call,
+  /// stores the new shift and returns true. Steps below 0.5 ms are ignored, because two clocks
+  /// cannot be read at exactly the same moment.
   bool notice_step() noexcept;
 
  private:
   std::chrono::nanoseconds steady() const noexcept;  // since 1970, at this moment
-  /// Wall minus monotonic time, read as closely together as the machine allows.
+  /// Wall time minus monotonic time, from two readings that are as close together as possible.
   std::chrono::nanoseconds read_offset() const noexcept;
 
   const Clock& clock_;

@@ -10,22 +10,26 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Timers of a wheel fired or moved in one go, so that requests and commits come between in a
-/// storm: some tenths of a millisecond. More when turns are long, or firing would fall behind: for
-/// half of the time since the last turn, but no longer than this.
+/// The most timers of a wheel that are fired or moved at a time. This takes some tenths of a
+/// millisecond, so requests and commits are not delayed for long if very many tasks are due. If
+/// turns are long, one such part per turn would be too slow. So firing continues for half of the
+/// time since the previous turn, but no longer than kMostFireTime.
 constexpr std::size_t kFireLimit = 2'000;
 constexpr milliseconds kMostFireTime{10};
-/// Leases ended in one turn: their records are read and written whole.
+/// The most expired leases ended in one turn. The complete records of their tasks are read and
+/// written.
 constexpr std::size_t kLeaseEndLimit = 256;
-/// How long a lease that ran out waits when the store could not be read.
+/// If the store cannot be read, expired leases are tried again after this time.
 constexpr milliseconds kReadRetry{1'000};
-/// The limit for one turn of the search for expired keys and ended tasks.
+/// The most expired keys, and the most ended tasks, that one turn removes.
 constexpr std::size_t kForgetLimit = 1'000;
-/// The rules of schedules that are read again in one turn.
+/// The most schedules whose rules are read again in one turn.
 constexpr std::size_t kRefreshLimit = 50;
-/// So long after somebody has waited, workers are thought to come and go.
+/// After a worker has waited, workers count as busy for this time: they handle tasks and will soon
+/// ask again.
 constexpr Tick kWorkersComeTicks = 20;
-/// The estimated time of a step is the longest time seen; each later step lowers it by this part.
+/// The estimated time of a step of memory work is the longest time seen. Each later step lowers it
+/// by an eighth.
 constexpr int kStepTimeFades = 8;
 /// The most time for memory work in one turn. A long turn because of a slow disk needs no equally
 /// long memory work.
@@ -45,8 +49,8 @@ Result<void> Engine::turn() {
   TRY(commit());
   TRY(writer_.sync_if_due());
   TRY(tend_memory(start));
-  if (records_.staged().empty())
-    news_.publish(ok());  // tasks that became ready while they were loaded
+  // Reports the tasks that became ready when they were loaded.
+  if (records_.staged().empty()) news_.publish(ok());
   refresh_schedules();
   orphans_.go_on(tasks_, time_.now());
   return forget_ended();
@@ -62,7 +66,8 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
     if (tick && (!next || *tick < *next)) next = tick;
   };
   take_earlier(hand_out_.next_time());
-  if (!moves_wait_) take_earlier(window_.next_work());  // else the wheel has something sooner
+  // If the moves wait, a timer of the wheel is earlier.
+  if (!moves_wait_) take_earlier(window_.next_work());
   if (const std::optional<WallTime> wake = records_.schedules().next_wake()) {
     take_earlier(time_.tick_at(std::max(*wake, time_.wall_now())));
   }
@@ -113,7 +118,7 @@ void Engine::fire_due() {
   std::vector<LoadedTask*> ran_out = fire_tasks();
   const Tick now = time_.now();
   while (ran_out.size() > kLeaseEndLimit) {
-    tasks_.timers().set(*ran_out.back(), now);  // in the next turn
+    tasks_.timers().set(*ran_out.back(), now);  // fires in the next turn
     ran_out.pop_back();
   }
   end_leases(ran_out);
@@ -149,7 +154,8 @@ void Engine::notice_clock() {
 // ---- the commit ----
 
 void Engine::after_commit(Committed committed) {
-  // Within a `done` that is told while the store writes this would wait for the wrong commit.
+  // During a write, only the `done` of a wait could call this. The callback would then wait for the
+  // wrong commit.
   DETENT_CHECK(!writer_.is_writing());
   answers_.after_commit(std::move(committed));
 }
@@ -166,11 +172,11 @@ Result<void> Engine::commit() {
   return result;
 }
 
-/// Does steps of memory work, if there is any. Normally this is one step. If the load needs more,
-/// steps continue for as long as the turn has taken so far. So the memory keeps up with the load,
-/// and requests wait at most twice as long. While workers come and go, the steps are small and take
-/// a quarter of that time. A step can delay the worker of a task that becomes due during the step.
-/// This is rare, because steps are made when they fit before the next timer.
+/// Does memory work in steps, if there is any. Normally this is one step. If the load needs more,
+/// the steps continue for as long as the turn has taken so far. So memory keeps up with the load,
+/// and requests wait at most twice as long. If workers wait or are busy, the steps are small and
+/// take at most a quarter of that time. If a task becomes due during a step, its worker waits for
+/// the end of the step. This is rare, because a step begins if it fits before the next timer.
 Result<void> Engine::tend_memory(MonotonicTime turn_start) {
   const MonotonicTime start = clock_.now();
   const MonotonicTime::duration took = start - turn_start;
@@ -188,7 +194,7 @@ Result<void> Engine::tend_memory(MonotonicTime turn_start) {
   return ok();
 }
 
-/// How much may be moved in a step that begins now.
+/// How many tasks a step of memory work that begins now may move.
 LoadWindow::Moves Engine::moves_now(MonotonicTime now) {
   using enum LoadWindow::Time;
   const std::optional<Tick> next = tasks_.timers().next_wakeup();
@@ -199,7 +205,8 @@ LoadWindow::Moves Engine::moves_now(MonotonicTime now) {
   return do_workers_come() ? LoadWindow::Moves::few : LoadWindow::Moves::many;
 }
 
-/// Whether somebody waits for tasks, or did of late: busy workers are about to come back.
+/// Whether a worker or the deliverer waits for tasks, or has waited in the last 20 ms. Busy workers
+/// will soon ask again.
 bool Engine::do_workers_come() {
   if (hand_out_.does_anyone_wait()) workers_come_until_ = time_.now() + kWorkersComeTicks;
   return time_.now() < workers_come_until_;
@@ -211,8 +218,8 @@ void Engine::refresh_schedules() {
   next_refresh_ = time_.now() + (is_round ? kRefreshTicks : 0);
 }
 
-/// Removes expired keys and ended tasks. The engine does this while it is active anyway, because no
-/// client waits for it.
+/// Removes expired keys and ended tasks, at most once a second if there are few. No client waits
+/// for this, so an idle engine does not wake up for it.
 Result<void> Engine::forget_ended() {
   if (time_.now() < next_forget_) return ok();
   next_forget_ = time_.now() + kForgetTicks;

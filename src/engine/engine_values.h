@@ -27,8 +27,8 @@ class ChangeFeed;
 struct EngineOptions {
   /// How far ahead of now tasks are loaded.
   std::chrono::milliseconds window = std::chrono::minutes{10};
-  /// Most tasks held in memory, give or take those of one turn; about 300 bytes each. At most a
-  /// quarter of them may be leased at a time.
+  /// The most tasks in memory. The tasks of one turn may exceed it. A task takes about 300 bytes.
+  /// At most a quarter of the tasks may be leased at a time.
   std::size_t max_loaded = 1'000'000;
   /// How long a commit may wait for its sync, so that many commits share one sync. Requests that
   /// were acknowledged in this time survive the end of the process, but not a power cut. 0: each
@@ -38,7 +38,8 @@ struct EngineOptions {
   /// engine takes them over. The leases also survive a failure of the store: take_over_leases().
   /// For workers that run elsewhere and continue during the stop.
   bool keep_leases = false;
-  /// In all ids and leases that the engine makes; below 2^TaskId::kShardBits.
+  /// The number of the shard, which is a part of all ids and leases that the engine creates. It
+  /// must be less than 2^TaskId::kShardBits.
   std::uint64_t shard = 0;
   /// Seeds the jitter of retries.
   std::uint64_t seed = 0;
@@ -62,7 +63,7 @@ struct ScheduledStep {
   std::optional<TaskSnapshot> found;
   Place next = begin_of(Lane::due);
 };
-/// A ready task's place among others: the least is handed out first.
+/// The place of a ready task in the order of hand-outs. The task with the least place is next.
 struct ReadyHead {
   std::uint32_t priority = 0;
   WallTime due_at{};
@@ -88,7 +89,7 @@ struct PutSchedule {
   bool was_there = false;
 };
 
-/// More than there can be.
+/// More than the greatest possible number of queues.
 inline constexpr std::size_t kAllQueues = std::numeric_limits<std::size_t>::max();
 
 /// Where a list of all tasks begins.

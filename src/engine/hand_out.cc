@@ -17,9 +17,10 @@ using std::chrono::milliseconds;
 /// Most payload bytes in one answer to a lease, so that an answer stays within a few HTTP buffers.
 constexpr std::size_t kMaxLeaseBytes = 16 * 1024 * 1024;
 
-/// How long after workers of other queues waited they are at work, and will wait again.
+/// For this time after workers of other queues waited, answers stay small: these workers handle
+/// their tasks, and will soon wait again.
 constexpr Tick kSharedTicks = 1'000;
-/// Waits ended in one turn because their time is over.
+/// The most expired waits that are answered in one turn.
 constexpr std::size_t kEndLimit = 2'000;
 
 /// Whether the webhook of the queue does not accept messages. Tasks with their own webhook are not
@@ -31,7 +32,7 @@ bool is_held(const Queue& queue, const HeldWebhooks& held) {
 
 }  // namespace
 
-/// The deliverer, when it waits.
+/// The request of the deliverer while it waits for tasks.
 struct HandOut::DeliveryWait {
   DeliveryRequest request;
   HeldWebhooks held;
@@ -68,7 +69,8 @@ Result<std::vector<LeasedTask>> HandOut::lease_from(const std::string& name,
   Queue* const known = parts_.queues.find(name);
   if (known == nullptr) return std::vector<LeasedTask>{};
   Queue& queue = *known;
-  if (queue.to_serve) return std::vector<LeasedTask>{};  // and comes first in the next turn, too
+  // Workers of this queue still wait after serve_waits_before(), and they come first.
+  if (queue.to_serve) return std::vector<LeasedTask>{};
   if (!queue.has_work()) return std::vector<LeasedTask>{};
   Result<std::vector<LeasedTask>> tasks = take_ready(queue, queue.ready, request);
   // An unreadable task is now set aside, and the tasks behind it may be readable.
@@ -105,7 +107,7 @@ void HandOut::end_waits() {
   for (const WaitId id : waits_.all()) abandon_wait(id);
 }
 
-/// Those that there are.
+/// The queues that the request names, without the queues that do not exist.
 std::vector<Queue*> HandOut::queues_of(const LeaseRequest& request) const {
   std::vector<Queue*> queues;
   queues.reserve(request.other_queues.size() + 1);
@@ -140,9 +142,9 @@ Result<std::vector<LeasedTask>> HandOut::lease_most_urgent(const LeaseRequest& r
   }
 }
 
-/// The queue whose next task is most urgent, among the queues where `wait` is the first waiting
-/// worker. If `wait` is null, among the queues without waiting workers. Null if no task can be
-/// handed out.
+/// Returns the queue whose next task is most urgent, or null if no task can be handed out. If
+/// `wait` is given, only queues where it is the first waiting worker count. If `wait` is null, only
+/// queues that have no waiting workers to serve count.
 Result<Queue*> HandOut::most_urgent(const std::vector<Queue*>& queues, const WorkerWait* wait) {
   Queue* best = nullptr;
   const LoadedTask* best_head = nullptr;
@@ -202,8 +204,8 @@ std::size_t HandOut::share_of(const Queue& queue) noexcept {
   return parts_.time.now() < shared_until_ ? kShare : std::numeric_limits<std::size_t>::max();
 }
 
-/// The queues take turns, each with as many answers as make up its share. `served` are those that
-/// were handed out just before.
+/// The queues take turns. Each queue serves its workers until it has handed out kShare tasks.
+/// `served` is the number of tasks that this step has handed out before.
 void HandOut::serve_waits(std::size_t served) {
   while (served < kServeLimit && parts_.turns.has_to_serve()) {
     Queue& queue = parts_.turns.take_to_serve();
@@ -217,7 +219,7 @@ void HandOut::serve_waits(std::size_t served) {
   }
 }
 
-/// Workers that wait for the queues of a request came before it.
+/// Serves the workers that wait for the queues of a new request, because they came before it.
 void HandOut::serve_waits_before(const LeaseRequest& request) {
   const auto serve = [this](const std::string& name) {
     Queue* const known = parts_.queues.find(name);
@@ -277,7 +279,8 @@ LeaseDone HandOut::end_wait(WorkerWait& wait) {
 
 // ---- tasks ----
 
-/// Hands out some of these tasks, in their order, up to `until` if it is given.
+/// Leases the most urgent tasks of `ready`. It takes no more tasks than the request, the limits of
+/// the queue and its share allow. If `until` is given, it takes only tasks that are more urgent.
 Result<std::vector<LeasedTask>> HandOut::take_ready(Queue& queue, ReadyTasks& ready,
                                                     const LeaseRequest& request,
                                                     const LoadedTask* until) {
@@ -291,14 +294,16 @@ Result<std::vector<LeasedTask>> HandOut::take_ready(Queue& queue, ReadyTasks& re
       continue;
     }
     if (!ready.is_spilled()) break;
-    TRY(parts_.window.load_head(queue, ready));  // loaded tasks may come before `it`
+    TRY(parts_.window.load_head(queue, ready));
+    // The loaded tasks may come before `it`, so continue behind the last picked task.
     it = picked.empty() ? ready.in_memory.begin() : std::next(ready.in_memory.find(picked.back()));
   }
   ASSIGN_OR_RETURN(std::vector<Result<Task>> records, parts_.records.read_all(picked));
   return hand_out_all(queue, picked, std::move(records), request);
 }
 
-/// Those whose records could be read, as many as fit into an answer.
+/// Leases the picked tasks, as many as fit into one answer. Tasks whose records could not be read
+/// are set aside.
 std::vector<LeasedTask> HandOut::hand_out_all(Queue& queue, const std::vector<LoadedTask*>& picked,
                                               std::vector<Result<Task>> records,
                                               const LeaseRequest& request) {
@@ -372,8 +377,8 @@ Result<std::vector<Delivery>> HandOut::lease_deliveries(const DeliveryRequest& r
         is_plain_held ? take_ready(queue, queue.webhooks, lease) : take_deliveries(queue, lease);
     parts_.turns.want_delivery(queue);  // behind the others
     if (!tasks && deliveries.empty()) return std::move(tasks).error();
-    if (!tasks)
-      break;  // earlier tasks are leased already, so answer with them; the next call tries the rest
+    // The tasks of earlier queues are leased already, so answer with them.
+    if (!tasks) break;
     const std::optional<QueueWebhook>& webhook = queue.record.settings.webhook;
     for (LeasedTask& task : *tasks) {
       std::string url = task.task.webhook.empty() ? webhook->url : task.task.webhook;

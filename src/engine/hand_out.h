@@ -6,10 +6,10 @@
 // deliverer. hand_out_turns.h decides which queue is next. LoadedTasks::allowance() decides whether
 // a limit holds its tasks back. Each step hands out a bounded number of tasks.
 //
-// A hand-out stages no record, because leases exist only in memory. A request is answered after the
-// next commit nevertheless, because its tasks may be newer than the previous commit. A waiting
-// worker can be served without a commit: serve_now() hands out tasks whose stored records are
-// current. No staged or in-flight write may touch these tasks (hand_out_now.cc).
+// A hand-out stages no record, because leases exist only in memory. The answer to a request still
+// waits for the next commit, because its tasks may have changed after the previous commit. A
+// waiting worker can be served without a commit: serve_now() hands out tasks whose stored records
+// are current. No staged or in-flight write may touch these tasks (hand_out_now.cc).
 //
 // After a start, no task is handed out until the overdue tasks are in the order of their queues, or
 // until the time for this is over (LoadWindow::holds_hand_outs()). In this time, a request gets an
@@ -91,8 +91,8 @@ class HandOut {
 
   // Called by the turn.
 
-  /// Ends times that have passed: queues that a limit held back until now return to their ring, and
-  /// expired waits are answered.
+  /// Handles all times up to `now`. Queues that a limit held back until then return to their ring.
+  /// Expired waits are answered with no tasks.
   void end_times(Tick now);
   /// Serves waiting workers and the deliverer, as long as tasks are ready and the bound of one step
   /// allows.
@@ -173,7 +173,7 @@ class HandOut {
   std::unique_ptr<DeliveryWait> delivery_wait_;  // set while the deliverer waits
   bool is_deliverers_turn_ = false;  // the side that took the last task is served second
   Tick served_at_ = 0;               // see served_at()
-  Tick shared_until_ = 0;            // while workers of several queues come: share_of()
+  Tick shared_until_ = 0;            // until then, answers are limited to kShare: share_of()
 };
 
 }  // namespace detent

@@ -15,7 +15,7 @@ namespace detent {
 /// The queues take turns as in serve_waits().
 std::size_t HandOut::serve_now(TaskTimers::Wheels have_fired) {
   if (have_fired.all()) served_at_ = parts_.time.now();
-  // A crowd may have tasks in the common wheel.
+  // The tasks of a queue with its own wheel may still be in the common wheel.
   if (parts_.window.holds_hand_outs() || !have_fired[TaskTimers::kCommon]) return 0;
   std::size_t served = 0;
   for (std::size_t left = parts_.turns.to_serve(); left > 0 && served < kServeLimit; --left) {

@@ -16,7 +16,7 @@ class HandOutRate {
  public:
   static constexpr Tick kSecond = 1'000;
 
-  /// How many more may go out now, when `rate` a second may.
+  /// How many more tasks can be handed out in this second, if the limit is `rate` tasks per second.
   std::uint64_t left(std::uint32_t rate, Tick now) const noexcept {
     const std::uint64_t used = now / kSecond == second_ ? used_ : 0;
     return rate - std::min<std::uint64_t>(rate, used);

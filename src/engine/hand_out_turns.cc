@@ -68,7 +68,7 @@ void HandOutTurns::release(Queue& queue) {
   to_deliver_.push_back(&queue);
 }
 
-/// It is not held any more, and in no ring.
+/// Ends the hold of the queue. Does not put the queue into a ring.
 void HandOutTurns::let_go(Queue& queue) {
   const auto held = held_.find(queue.record.settings.webhook->url);
   DETENT_CHECK(held != held_.end());

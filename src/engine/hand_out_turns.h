@@ -62,19 +62,20 @@ class HandOutTurns {
   /// Holds a queue that was just taken out. Requires: it has a webhook, and no task with one of its
   /// own.
   void hold(Queue& queue);
-  /// Queues that are held under other webhooks than these take turns again, behind the others.
-  /// O(released + webhooks under which any is held).
+  /// Puts the held queues back at the end of the ring, except those whose webhook is in
+  /// `still_held`. O(released queues + webhooks with held queues).
   void release_held(std::span<const std::string> still_held);
-  /// The webhook of a queue is about to change: it is not held any more. O(log held).
+  /// Releases one queue, because its webhook is about to change. O(log of the held queues).
   void release(Queue& queue);
 
   // Queues that a limit holds back.
 
-  /// The queue comes again at `at`, unless it does at another time already.
+  /// The queue returns to its rings at `at`. Does nothing if another time is already set.
   void serve_later(Queue& queue, Tick at);
-  /// Not at a time, but when somebody wants it.
+  /// Removes the time of serve_later(). The queue then returns only by a call of want_serving().
   void forget_time(Queue& queue);
   std::optional<Tick> next_time() const;
+  /// Returns the queues whose time is `now` or earlier to their rings.
   void want_serving_due(Tick now);
 
   /// The record of the queue will be removed. The queue has no tasks to deliver.

@@ -24,7 +24,7 @@ class HeldTime {
   Duration total(MonotonicTime now) const noexcept {
     return total_ + std::max(std::min(now, until_) - from_, Duration{0});
   }
-  /// Whether hold() said of a time to come, or that has come since, that tasks are held back.
+  /// Whether the last call of hold() held tasks back. This hold may have ended since.
   bool is_running() const noexcept { return until_ != MonotonicTime{}; }
 
  private:

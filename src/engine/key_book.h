@@ -4,10 +4,10 @@
 // for some time after its end. So a client that repeats a request gets the first task again
 // (idempotency). Expired records stay until the store trims them, and have no effect here.
 //
-// A damaged record may stand for any task. So a request with this key gets data_loss and creates no
-// task. This ends when the task of the key ends, because its end writes the record again. If the
-// task has already ended, it ends when the record is trimmed. If the task is damaged too, it never
-// ends. Thread-compatible.
+// If the record of a key is damaged, the key may stand for any task. So a request with this key
+// gets data_loss and creates no task. The key works again after the end of its task, because this
+// writes the record again. If the task has already ended, the key works again after the record is
+// trimmed. If the task is damaged too, the key never works again. Thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class KeyBook {
   void read_ahead(std::uint32_t queue, std::span<const std::string> keys);
   /// The tasks that the keys of the last read_ahead() stand for.
   std::vector<TaskId> tasks_ahead() const;
-  /// From the next commit on the key stands for this.
+  /// Stages the record of a key for the next commit.
   void put(KeyRecord record);
   /// The task has ended: its key stands for it until `expires_at`. Does nothing if the key stands
   /// for another task now. A damaged record is replaced by a record that says only this, so that
@@ -54,7 +54,7 @@ class KeyBook {
   Store& store_;
   std::map<std::pair<std::uint32_t, std::string>, KeyRecord> staged_;
   std::uint32_t queue_ahead_ = kNoQueue;
-  std::unordered_map<std::string, KeyRecord> ahead_;  // of that queue, as the store has them
+  std::unordered_map<std::string, KeyRecord> ahead_;  // the stored records of read_ahead()
 };
 
 }  // namespace detent

@@ -3,11 +3,14 @@
 //     due ──── opened ──── ready ──────────────── handed out
 //         before_start    engine    limit + worker
 //
-// before_start is the time until the engine was opened, if the task was already due. From then
-// until the task fired, the engine was behind. The rest is the time in which the task was ready.
-// The limit part is the time in which a limit of the queue, or the limit of all leases, held the
-// task back (held_time.h). In the other time, no worker asked for it. If a task is created after
-// its due time, it counts from its creation.
+// - before_start: the time until the engine was opened, if the task was already due then.
+// - engine: the time from then until the task became ready. In this time the engine was behind.
+// - limit: the time in which the task was ready, but a limit of the queue or the limit of all
+// leases
+//   held it back (held_time.h).
+// - worker: the other time in which the task was ready. No worker asked for it.
+//
+// If a task was created after its due time, its lateness counts from its creation.
 // Thread-compatible.
 #pragma once
 
@@ -26,7 +29,7 @@ namespace detent {
 
 class LatenessAccount {
  public:
-  /// The engine is opened now. Both must outlive it.
+  /// Call this when the engine is opened. Both arguments must outlive this object.
   LatenessAccount(const Clock& clock, const EngineTime& time)
       : clock_(clock), time_(time), opened_at_(clock.now()) {}
 
@@ -34,11 +37,13 @@ class LatenessAccount {
 
   /// Records that a task with the tick `tick` fired at `now`.
   void note_fired(Tick tick, MonotonicTime now) { fired_.record(now - time_.when(tick)); }
-  /// Call this after a change of a limit of the queue or of its used part, or if the engine reached
-  /// or left its limit of leases. A few branches for a queue without limits.
+  /// Call this after a change of a limit of the queue, after a change of the used part of a limit,
+  /// and if the engine reached or left its limit of leases. Cost: a few branches for a queue
+  /// without limits.
   void note_limits(Queue& queue, bool is_full_of_leases);
-  /// The time in which no task of the queue could be handed out. If both limits were reached
-  /// together, the time counts twice; note_hand_out() bounds that.
+  /// The time in which no task of the queue could be handed out. If a limit of the queue and the
+  /// limit of all leases were reached at the same time, this time counts twice. note_hand_out()
+  /// limits the result to the time in which the task was ready.
   HeldTime::Duration held_total(const Queue& queue, MonotonicTime now) const noexcept;
   /// Counts the lateness of a ready task that is handed out now; returns its parts if it is late.
   LatenessParts note_hand_out(const LoadedTask& task);
@@ -53,11 +58,12 @@ class LatenessAccount {
   const EngineTime& time_;
   const MonotonicTime opened_at_;
   Histogram fired_;
-  HeldTime all_held_;  // every queue: as many are leased as may be
+  HeldTime all_held_;  // runs while the limit of all leases is reached
   bool is_full_of_leases_ = false;
   ByCause<std::uint64_t> late_tasks_{};
-  ByCause<std::chrono::milliseconds> late_time_{};  // nanoseconds of many would soon overflow
-  ByCause<std::chrono::nanoseconds> late_rest_{};   // of it, below a millisecond
+  // Sums over all hand-outs. In nanoseconds, the sum of many tasks would soon overflow.
+  ByCause<std::chrono::milliseconds> late_time_{};
+  ByCause<std::chrono::nanoseconds> late_rest_{};  // the rest of each sum, below a millisecond
 };
 
 }  // namespace detent

@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 /// Tasks read from the due order at a time. This takes some tenths of a millisecond, in which no
 /// request is served.
 constexpr std::size_t kPageTasks = 128;
-/// Pages loaded before the engine is open: overdue tasks at hand, and a start that stays short
-/// however long the backlog.
+/// The most pages that open() loads. Then overdue tasks are in memory at the start, and a long
+/// backlog does not make the start slow.
 constexpr int kFirstPages = 160;
 /// The most turns in a row in which moves to the ready lanes wait for due tasks.
 constexpr int kMostWaived = 15;
@@ -23,8 +23,9 @@ constexpr int kMostWaived = 15;
 /// the window that one shrink gives back.
 constexpr milliseconds kShrinkPause{1'000};
 constexpr std::size_t kShrinkPart = 4;
-/// Places looked at in the slab, to find where to cut a queue, and at a time to give tasks back.
+/// The number of tasks in the sample that finds the place where to cut a queue.
 constexpr std::uint32_t kCutSamples = 4'096;
+/// The number of slots that make_room() visits before it looks whether it has made room.
 constexpr std::uint32_t kSweepSlots = 1'024;
 constexpr TaskId kLastId{~std::uint64_t{0}};
 
@@ -57,8 +58,8 @@ std::size_t LoadWindow::room_for_pages() const noexcept {
   return most - std::min(most, parts_.tasks.size());
 }
 
-/// Whether there is room for a large part of a page. Otherwise each task that leaves the full
-/// memory would cause a read of a page for one task.
+/// Whether there is room for a whole page, or for an eighth of a small memory. Without this test,
+/// each task that leaves the full memory would cause a read of a page to load one task.
 bool LoadWindow::has_room_for_many() const noexcept {
   return room_for_pages() >= std::min(kPageTasks, good_part());
 }
@@ -71,13 +72,14 @@ LoadWindow::Home LoadWindow::home_of(Queue& queue, const Place& place, const Tas
   return place <= loaded_to_ && place <= queue.cut_to ? Home::memory : Home::due_order;
 }
 
-/// A due task must be in its order immediately: in memory or in the lane.
+/// A due task can be handed out immediately, so it must be in memory or in its ready lane. It
+/// cannot stay in the due order on disk.
 LoadWindow::Home LoadWindow::home_of_due(const Queue& queue, const Place& place, const Task& task) {
   const ReadyTasks& others = queue.ready_of(task);
   const Place ready = others.place_of(task, place);
   if (place > loaded_to_ || would_spill(others, ready)) return Home::ready_lane;
-  // Behind a cut, tasks on disk may come first, unless this task is more urgent than the tasks in
-  // memory.
+  // Behind a cut, the disk may have due tasks that are more urgent than this task. It goes to
+  // memory only if it comes before a ready task that is in memory already.
   if (place > queue.cut_to && !others.is_more_urgent(ready)) return Home::ready_lane;
   const auto has_room = [this] { return !is_full() || make_room(); };
   if (!has_room() && parts_.tasks.size() > parts_.tasks.ready() + parts_.tasks.leases().size()) {
@@ -119,8 +121,8 @@ Result<void> LoadWindow::load_page() {
   return ok();
 }
 
-/// Gives the scheduled tasks with the latest due times back to disk, so that earlier new tasks have
-/// room. Ready and leased tasks stay, and the window still covers their places.
+/// Unloads the scheduled tasks with the latest due times, so that memory has room for new tasks
+/// that are due earlier. Ready and leased tasks stay, and the window still covers their places.
 void LoadWindow::shrink() {
   if (parts_.time.now() < next_shrink_) return;
   Place kept = begin_of(Lane::due);  // the window reaches at least so far
@@ -134,7 +136,8 @@ void LoadWindow::shrink() {
   });
   std::erase_if(scheduled, [kept](Place place) { return place <= kept; });
   if (scheduled.empty()) {
-    // No task can leave the memory, so later tasks wait on disk.
+    // No task can leave the memory. The window ends at the last task in memory, so later tasks wait
+    // on disk.
     if (kept < loaded_to_) {
       loaded_to_ = kept;
       more_stored_ = true;
@@ -212,7 +215,7 @@ bool LoadWindow::gives_way(Time time) {
 
 // ---- queues that are cut ----
 
-/// The part of the memory from which on a queue can be cut.
+/// A queue can be cut if it has at least this number of tasks in memory.
 std::size_t LoadWindow::good_part() const noexcept {
   return std::max<std::size_t>(1, max_loaded_ / kMemoryParts);
 }
@@ -227,7 +230,7 @@ Queue* LoadWindow::largest_queue(std::size_t (Queue::*count)() const noexcept) {
   return largest;
 }
 
-/// Tasks of the queue at `place` or behind need not be in memory any more.
+/// Cuts the queue just before `place`, or leaves an earlier cut.
 void LoadWindow::cut(Queue& queue, const Place& place) {
   if (!queue.is_cut()) cut_queues_.push_back(&queue);
   queue.cut_to = std::min(queue.cut_to, just_before(place));
@@ -237,7 +240,7 @@ void LoadWindow::forget_cut(Queue& queue) {
   if (std::exchange(queue.cut_to, kNotCut) != kNotCut) std::erase(cut_queues_, &queue);
 }
 
-/// The window has no end but its own for queues whose cut it does not reach.
+/// Removes the cuts at or behind the end of the window. The window ends there for all queues.
 void LoadWindow::drop_cuts() {
   std::erase_if(cut_queues_, [this](Queue* queue) {
     if (queue->cut_to < loaded_to_) return false;
@@ -246,9 +249,9 @@ void LoadWindow::drop_cuts() {
   });
 }
 
-/// Gives scheduled tasks behind the cut of their queue back to disk until there is room for one
-/// task. If there are no such tasks, cuts the queue with the most scheduled tasks. Returns false if
-/// no queue has a large part of the memory to give back.
+/// Unloads scheduled tasks behind the cut of their queue until there is room for one task. If there
+/// are no such tasks, it first cuts the queue with the most scheduled tasks. Returns false if no
+/// queue has an eighth of the memory in scheduled tasks.
 bool LoadWindow::make_room() {
   for (bool is_cut = false;; is_cut = true) {
     while (sweep_at_ < parts_.tasks.slot_limit()) {
@@ -267,7 +270,8 @@ bool LoadWindow::make_room() {
   }
 }
 
-/// Cuts off the last part of the scheduled tasks of the largest queue, found with a sample.
+/// Cuts the queue with the most scheduled tasks so that its last quarter is behind the cut. A
+/// sample finds the queue and the place. Returns false if the queue is too small to be cut.
 bool LoadWindow::cut_largest() {
   Queue* const largest = largest_queue(&Queue::scheduled);
   if (largest == nullptr || largest->scheduled() < good_part()) return false;
@@ -284,9 +288,10 @@ bool LoadWindow::cut_largest() {
   return true;
 }
 
-/// The queue whose tasks behind its cut should be loaded next. Queues with due tasks behind their
-/// cut come first, and among them queues with few ready tasks in memory. If there is room and the
-/// window is complete, all cut queues count.
+/// The queue whose tasks behind its cut should be loaded next. Null if there is no such queue.
+/// Without room in memory, only queues whose cut has come to the present count, because tasks
+/// behind it may be due. Queues with few ready tasks in memory come first, then the queue with the
+/// earliest cut.
 Queue* LoadWindow::next_behind_cut() const {
   if (parts_.writer.stopped_by() || !parts_.records.staged().empty()) return nullptr;
   const bool has_room = has_room_for_many() && !wants_page();
@@ -301,9 +306,10 @@ Queue* LoadWindow::next_behind_cut() const {
   return next;
 }
 
-/// Reads the due order behind the cut of a queue, for all queues that are cut there or later and
-/// whose tasks up to their cuts are in memory. Due tasks that cannot be loaded move to their ready
-/// lane.
+/// Reads a page of the due order from `from`, the cut of a queue. Loads its tasks of all queues
+/// that are cut at this place or later, and moves their cuts behind the page. Due tasks that have
+/// no room in memory move to their ready lane. If a task that is not due has no room, its queue
+/// stays cut just before this task.
 Result<void> LoadWindow::load_behind_cut(const Place& from, Moves moves) {
   const Result<TaskPage> page = parts_.store.read(
       from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : count_of(moves));

@@ -1,25 +1,30 @@
-// Which stored tasks are in memory: the load window over the due order, and the heads of the ready
-// lanes.
+// Decides which stored tasks are in memory. These are the tasks in the load window, which is the
+// front part of the due order, and the tasks in the heads of the ready lanes.
 //
-// Memory holds every live task whose place in the due order is at or before `loaded_to_`. Later
-// tasks are only on disk and use no memory until the window reaches them. When `max_loaded` tasks
-// are in memory, the queue with the most of them is **cut**: its tasks behind `cut_to` are only on
-// disk, while the window of the other queues continues. If no queue uses a large part of the
-// memory, the window shrinks for all queues. Both ways keep the tasks that are due first.
+// The window ends at `loaded_to_`. Memory holds every live task whose place in the due order is at
+// or before this place. Later tasks are only on disk and use no memory until the window reaches
+// them.
 //
-// Some tasks become due behind a cut and have no room. They move to their ready lane without being
-// loaded. New tasks that are due and have no room go to the lane immediately.
+// When `max_loaded` tasks are in memory, the queue with the most tasks in memory is **cut**: its
+// tasks behind `cut_to` are only on disk, and the window of the other queues stays as long as it
+// is. If no queue uses a large part of the memory, the window shrinks for all queues instead. In
+// both cases, the tasks that are due first stay in memory.
 //
-// Ready tasks have a limited part of the memory. Beyond it they **spill**: the queue with the most
-// ready tasks moves its least urgent ready tasks to its ready lane on disk. Memory holds only the
-// head of the lane, up to `head_to`. So the most urgent task is always in memory, and a backlog in
-// one queue leaves the due order and the memory to the other queues.
+// If a task behind a cut becomes due and memory has no room for it, the task moves to its ready
+// lane without being loaded. If a new task is due and memory has no room for it, it goes to its
+// ready lane immediately.
+//
+// Ready tasks may use only a part of the memory. If they exceed this part, they **spill**: the
+// queue with the most ready tasks moves its least urgent ready tasks to its ready lane on disk.
+// Memory keeps only the head of the lane, up to `head_to`. A backlog in one queue therefore leaves
+// room for the due order and for the other queues, and the most urgent tasks are still in memory.
 //
 // Invariant, tested by check():
 //  1. A live task of the due order is in memory if its place is ≤ loaded_to() and ≤ the cut_to of
 //     its queue. It is never in memory if its place is behind loaded_to(). A task of a ready lane
-//     is in memory if its place is ≤ head_to of the lane. Further tasks may be in memory: they were
-//     leased since, or memory did not unload them yet. Dead and ended tasks are never in memory.
+//     is in memory if its place is ≤ head_to of the lane. A task behind cut_to or head_to may be in
+//     memory too, because it is leased or was not unloaded yet. Dead and ended tasks are never in
+//     memory.
 // Thread-compatible.
 #pragma once
 
@@ -41,18 +46,18 @@
 
 namespace detent {
 
-// The memory is divided into eighths. Pages fill it up to six eighths, so that new tasks that are
-// due soon find room. Ready tasks use at most three eighths, then they spill. Leased tasks cannot
-// leave the memory, and use at most two eighths. So at least one eighth is always left for the due
-// order, even with a long backlog.
+// The memory is divided into eighths. Loading pages from disk fills at most six eighths, so that
+// new tasks that are due soon find room. Ready tasks use at most three eighths, and then they
+// spill. Leased tasks cannot leave the memory and use at most two eighths. So at least one of the
+// six eighths is always left for the scheduled tasks of the due order, even with a long backlog.
 inline constexpr std::size_t kMemoryParts = 8;
 inline constexpr std::size_t kPageParts = 6;
 inline constexpr std::size_t kReadyParts = 3;
 inline constexpr std::size_t kLeasedParts = 2;
 static_assert(kReadyParts + kLeasedParts < kPageParts);
 
-// The longest time after a start during which no task is handed out, because overdue tasks have yet
-// to be read.
+// After a start, no task is handed out until the overdue tasks are read. This is the longest time
+// that hand-outs wait for it.
 inline constexpr std::chrono::milliseconds kMostHold{2'000};
 
 class LoadWindow {
@@ -96,10 +101,10 @@ class LoadWindow {
 
   // Called by the turn after a commit, when no change is staged.
 
-  /// Whether there is time for a step before a waiting worker can get a task.
+  /// Whether there is time for a step of memory work before a waiting worker can get a task.
   enum class Time : std::uint8_t { enough, none };
-  /// Whether moves to the ready lanes should wait because there is no time. They do not wait for
-  /// long, and they do not wait while memory is short.
+  /// Returns true if the moves to the ready lanes should wait because there is no time for them.
+  /// Returns false if memory is short, or if they have already waited for several turns in a row.
   bool gives_way(Time time);
   /// How many tasks one step moves. `few` takes a tenth of a millisecond of reading, `many` some
   /// tenths.
@@ -125,9 +130,9 @@ class LoadWindow {
  private:
   /// Whether to load the next page now.
   bool wants_page() const;
-  /// Loads the page behind the window. If a task has no room and its queue has most of the memory,
-  /// the queue is cut. For tasks of other queues, room is made. So no single queue can stop the
-  /// page.
+  /// Loads the next page behind the window. If memory has no room for a task, and no other queue
+  /// has more tasks in memory than its queue, this queue is cut. For a task of a smaller queue,
+  /// room is made. So the page is loaded to its end even if one queue fills the memory.
   Result<void> load_page();
 
   /// The number of slots in the sample that finds the queue with the most tasks in memory. A queue
@@ -188,13 +193,14 @@ class LoadWindow {
   WallTime opened_at_{};  // tasks that were due then must be read before hand-outs
   Tick hold_until_ = 0;   // the latest end of holds_hand_outs()
   Place loaded_to_ = begin_of(Lane::due);
-  bool more_stored_ =
-      true;  // the last page was not the last of the store, or the window has shrunk
-  bool is_out_of_room_ = false;  // the last page was not loaded to its end
+  // The store has more tasks behind the window that are due within its length: the last page was
+  // not the last one, or the window has shrunk.
+  bool more_stored_ = true;
+  bool is_out_of_room_ = false;  // memory had no room for all tasks of the last page
   std::uint32_t samples_ = 0;    // number of calls of sample_tasks()
-  Tick next_shrink_ = 0;         // the earliest next attempt, after an attempt in vain
+  Tick next_shrink_ = 0;         // when to try again, after shrink() could free no memory
   std::vector<Queue*> cut_queues_;
-  std::vector<Place> staged_in_lanes_;  // since the last commit; pages do not show them yet
+  std::vector<Place> staged_in_lanes_;  // staged by put_in_lane(), so the store lacks them yet
   std::uint32_t sweep_at_ = 0;          // the slot where make_room() continues
   int waived_ = 0;                      // consecutive turns in which moves waited
 };

@@ -17,19 +17,20 @@ std::size_t LoadWindow::ready_room() const noexcept {
   return std::max<std::size_t>(1, max_loaded_ * kReadyParts / kMemoryParts);
 }
 
-/// Ready tasks of each order of a queue that may be in memory however many the others have.
+/// The number of ready tasks that each order of a queue may always have in memory, even if the
+/// ready tasks of other queues fill their part of the memory.
 std::size_t LoadWindow::ready_part() const noexcept {
   return std::max<std::size_t>(1, ready_room() / kMemoryParts);
 }
 
-/// Few ready tasks in one of the two orders. Many tasks in one order do not help the receiver of
-/// the other order.
+/// Whether one of the two orders of the queue (for workers and for the deliverer) has few ready
+/// tasks in memory. Many tasks in one order do not help the receiver of the other order.
 bool LoadWindow::has_little_ready(const Queue& queue) const noexcept {
   return queue.ready.in_memory.size() < ready_part() ||
          (queue.had_webhooks && queue.webhooks.in_memory.size() < ready_part());
 }
 
-/// Whether a due task would have to leave the memory again immediately.
+/// Whether a due task at this place would spill immediately if it was loaded.
 bool LoadWindow::would_spill(const ReadyTasks& ready, const Place& place) const noexcept {
   if (parts_.tasks.ready() < ready_room() || ready.is_more_urgent(place)) return false;
   return ready.in_memory.size() >= ready_part();
@@ -47,8 +48,8 @@ void LoadWindow::put_in_lane(Queue& queue, std::optional<Place> from, Task task,
   parts_.turns.want_serving(queue);
 }
 
-/// The order with most ready tasks, as far as a sample can tell, gives up its least urgent ones.
-/// Requires: there are ready tasks in memory.
+/// Moves the least urgent ready tasks of one order to its lane. A sample chooses the order with the
+/// most ready tasks. Requires: there are ready tasks in memory.
 Result<void> LoadWindow::spill_ready(Moves moves) {
   ReadyTasks* largest = nullptr;
   const auto compare = [&largest](const LoadedTask& task) {
@@ -68,13 +69,13 @@ Result<void> LoadWindow::spill(ReadyTasks& ready, std::size_t count) {
   for (auto it = tasks.rbegin(); it != tasks.rend() && out.size() < count; ++it) {
     out.push_back(*it);
   }
-  std::vector<LoadedTask*> to_move;  // the others are in the lane already
+  std::vector<LoadedTask*> to_move;  // the other tasks of `out` are in the lane already
   for (LoadedTask* task : out) {
     if (task->place.lane != Lane::ready) to_move.push_back(task);
   }
   Result<std::vector<Result<Task>>> records = parts_.records.read_all(to_move);
   if (!records) return parts_.writer.stop(std::move(records).error());
-  // This task was not at the head before, or it leaves the head now.
+  // The head ends before the most urgent of the tasks that leave the memory.
   ready.put_behind_head(out.back()->ready_place());
   for (std::size_t i = 0; i < to_move.size(); ++i) {
     if (!(*records)[i]) {
@@ -100,8 +101,9 @@ Result<LoadedTask*> LoadWindow::head_of(Queue& queue, ReadyTasks& ready) {
   }
 }
 
-/// The page still shows tasks that this turn has taken from the lane. A leased task may be in
-/// memory although it is behind the head.
+/// Loads the next page of the lane. Two kinds of tasks in the page are skipped. Tasks with a staged
+/// change may have left the lane in this turn, and the store does not know it yet. Leased tasks may
+/// be in memory already, although they are behind the head.
 Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
   const Place end = end_of(Lane::ready, ready.lane);
   ASSIGN_OR_RETURN(const TaskPage page, parts_.store.read(ready.head_to, end, kHeadTasks));
@@ -122,7 +124,8 @@ Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
   return ok();
 }
 
-/// Loads those that this turn put behind `from` in the lane, up to its head.
+/// Loads the tasks that were put into the lane in this turn, if their places are behind `from` and
+/// in the head. The store does not have them yet.
 void LoadWindow::load_staged(ReadyTasks& ready, const Place& from) {
   for (const Place& place : staged_in_lanes_) {
     if (place.queue != ready.lane || place <= from || place > ready.head_to) continue;

@@ -18,31 +18,31 @@ struct Queue;
 struct ReadyTasks;
 
 struct LoadedTask {
-  std::uint32_t index = 0;  // in its slab, and its timer's in its wheel: LoadedTasks
+  std::uint32_t index = 0;  // in the slab of LoadedTasks, and of its timer in its wheel
   std::uint32_t priority = 0;
   Place place = {};
   WallTime due_at{};
   WallTime created_at{};
-  Tick tick = 0;                            // when it becomes ready; not when its lease runs out
-  MonotonicTime ready_since{};              // while it is ready
-  HeldTime::Duration held_before_ready{0};  // LatenessAccount::held_total() of then
+  Tick tick = 0;                            // when it becomes ready; not when its lease expires
+  MonotonicTime ready_since{};              // when it became ready
+  HeldTime::Duration held_before_ready{0};  // LatenessAccount::held_total() at that time
   Queue* queue = nullptr;
-  std::uint64_t lease = 0;     // the token's number, while leased
-  std::uint32_t attempts = 0;  // that have ended
+  std::uint64_t lease = 0;     // the number of its lease token, while it is leased
+  std::uint32_t attempts = 0;  // attempts that have ended
   std::uint32_t payload_bytes = 0;
   TaskState state = TaskState::scheduled;
-  std::uint8_t wheel = 0;     // that its timer is in, or was in last: TaskTimers
-  bool follows_wall = false;  // was scheduled for a date, so moves when the wall clock is stepped
+  std::uint8_t wheel = 0;     // the wheel of TaskTimers that has its timer, or had its last timer
+  bool follows_wall = false;  // it has a date, so its tick changes when the wall clock is stepped
   bool has_key = false;
-  bool has_webhook = false;  // of its own
-  bool is_orphan = false;    // was found to be one
+  bool has_webhook = false;  // its own webhook, not the webhook of its queue
+  bool is_orphan = false;    // OrphanLook has found and counted it
 
   TaskId id() const noexcept { return place.id; }
-  /// Those it is one of when it is ready.
+  /// The ready tasks of its queue that it belongs to when it is ready.
   ReadyTasks& ready_tasks() const noexcept;
-  /// Where it lies, or would lie, in its ready lane.
+  /// Its place in its ready lane, whether it is in the lane or not.
   Place ready_place() const noexcept;
-  /// Before those of the default priority.
+  /// Whether it comes before tasks of the default priority.
   bool is_urgent() const noexcept { return priority < kDefaultPriority; }
 };
 

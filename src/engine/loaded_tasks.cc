@@ -76,7 +76,8 @@ void LoadedTasks::unload(LoadedTask& task) {
   timers_.cancel(task);
   by_id_.erase(task.id().value);
   tasks_.erase(task.index);
-  // A map keeps the buckets of its fullest time. Seldom enough to cost O(1) a task.
+  // A map keeps the buckets of the time when it had most tasks. Making the map smaller is rare, so
+  // it costs O(1) per task.
   const std::size_t buckets = by_id_.bucket_count();
   if (buckets > kManyBuckets && by_id_.size() < buckets / 8) by_id_.rehash(0);
 }
@@ -87,7 +88,7 @@ void LoadedTasks::set_aside(LoadedTask& task) {
   parts_.records.set_aside({&place, 1});
 }
 
-/// Its record cannot be read: it leaves its queue, and the memory.
+/// Removes a task whose record cannot be read from its queue and from memory.
 void LoadedTasks::lose(LoadedTask& task) {
   Queue& queue = *task.queue;
   parts_.records.uncount(queue, task.id(), task.due_at, task.created_at, task.payload_bytes);
@@ -121,7 +122,7 @@ bool LoadedTasks::fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
     if (task.state == TaskState::leased) {
       ran_out.push_back(&task);
     } else if (task.queue->wheel != wheel) {
-      timers_.set(task, task.tick);  // with the others of its queue
+      timers_.set(task, task.tick);  // moves to the wheel of its queue
     } else {
       due_.push_back(&task);
     }
@@ -364,7 +365,7 @@ void LoadedTasks::check_invariants() const {
   }
 }
 
-/// One order of a queue. Returns how many of it are urgent.
+/// Checks one order of a queue. Returns the number of its urgent tasks.
 std::size_t LoadedTasks::check_ready(const Queue& queue, const ReadyTasks& ready) const {
   const bool is_webhooks = &ready == &queue.webhooks;
   std::uint64_t from_lane = 0;

@@ -42,7 +42,7 @@ struct Lease {
   std::string worker;
   RunOut run_out = RunOut::fails;
   LatenessParts late = {};
-  bool is_told = false;  // its holder got the answer, whether or not the next commit succeeds
+  bool is_told = false;  // its holder got the answer before the next commit
 };
 
 /// A lease in the form in which another engine can take it over.

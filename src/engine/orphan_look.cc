@@ -5,9 +5,9 @@
 namespace detent {
 namespace {
 
-/// Slots looked at in a turn, and the least time between two looks: a million tasks in two minutes
-/// for 0.1 % of the thread's time while it is busy. An idle engine has one turn a second, and takes
-/// 17 minutes.
+/// The number of slots in one look, and the least time between two looks. A busy engine looks at a
+/// million tasks in two minutes, which takes 0.1 % of the time of its thread. An idle engine has
+/// one turn per second, so it needs 17 minutes.
 constexpr std::uint32_t kLookSlots = 1'000;
 constexpr Tick kLookTicks = 100;
 

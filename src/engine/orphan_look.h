@@ -1,5 +1,5 @@
-// Looks for orphans among the tasks in memory, a small part at a time. An orphan is a task that no
-// step would handle again.
+// Looks for orphans among the tasks in memory, a small part at a time. An orphan is a task in a
+// state that no code would ever end.
 //
 // Examples are a leased task without a timer for the end of its lease, a scheduled task without a
 // timer, and a ready task in no order. Systems that keep such a state on disk have tasks that are
@@ -17,14 +17,15 @@ namespace detent {
 
 class OrphanLook {
  public:
-  /// Goes on with the look, unless the last part of it was a moment ago.
+  /// Looks at the next part of the tasks. Does nothing if the last part was looked at shortly
+  /// before.
   void go_on(LoadedTasks& tasks, Tick now);
-  /// Found since the start.
+  /// The number of orphans found since the start.
   std::uint64_t found() const noexcept { return found_; }
 
  private:
   std::uint32_t at_ = 0;  // the slot that was looked at last
-  Tick next_ = 0;         // not before
+  Tick next_ = 0;         // the earliest time of the next look
   std::uint64_t found_ = 0;
 };
 

@@ -28,13 +28,13 @@
 namespace detent {
 
 struct WorkerWait;
-/// Names a wait of a worker; never used again.
+/// The id of a wait of a worker. An id is used only once.
 using WaitId = std::uint64_t;
 
-/// The end of the load window of a queue that is not cut, as far as it is the queue's own.
+/// The `cut_to` of a queue that is not cut.
 inline constexpr Place kNotCut = end_of(Lane::due);
 
-/// No task lies between this and `place`.
+/// The greatest place before `place`. Requires: the id of `place` is not 0.
 inline Place just_before(Place place) noexcept {
   --place.id.value;
   return place;
@@ -62,11 +62,11 @@ struct ReadyTasks {
     lane = number;
     head_to = begin_of(Lane::ready, number);
   }
-  /// How many there are on disk only.
+  /// The number of ready tasks that are only on disk.
   std::uint64_t spilled() const noexcept { return in_lane - loaded_from_lane; }
   bool is_spilled() const noexcept { return in_lane > loaded_from_lane; }
   bool empty() const noexcept { return in_memory.empty() && !is_spilled(); }
-  /// The place in the lane of one of these tasks. `due` is its place in the due order.
+  /// The place of a task in the lane. `due` has the due time and the id of the task.
   Place place_of(const Task& task, const Place& due) const noexcept {
     return {.lane = Lane::ready,
             .queue = lane,
@@ -91,35 +91,35 @@ struct Queue {
   explicit Queue(std::string queue_name) { record.queue = std::move(queue_name); }
 
   // QueueBook's.
-  QueueRecord record;          // as staged; its number is 0 until there is something to store
-  QueueCounts counted;         // of the record, in the sums of all queues
+  QueueRecord record;          // as staged; its number is 0 until it must be stored
+  QueueCounts counted;         // the counts that the sums over all queues include
   bool is_changed = false;     // since the last commit
-  std::size_t size_place = 0;  // where its size is
+  std::size_t size_place = 0;  // index of its size in QueueBook
 
   // HandOutTurns'.
   bool to_serve = false;        // is in the ring of the workers
   bool to_deliver = false;      // is in the ring of the deliverer
   std::uint64_t held_turn = 0;  // is held for the deliverer, unless 0
-  Tick serve_at = 0;            // is held back by a limit until then, unless 0
+  Tick serve_at = 0;            // a limit holds it back until this tick, unless 0
 
   // LoadedTasks' and the LoadWindow's.
-  bool had_webhooks = false;  // tasks with one of their own, since the start
+  bool had_webhooks = false;  // has had tasks with their own webhook, since the start
   std::size_t loaded = 0;     // tasks in memory: scheduled, ready and leased ones
   std::uint64_t leased = 0;
   std::uint64_t accepted = 0;      // since the start
-  std::size_t urgent = 0;          // ready in memory, before the default priority
-  std::size_t among_ready_at = 0;  // where it is among the queues with ready tasks in memory
+  std::size_t urgent = 0;          // ready tasks in memory, more urgent than the default priority
+  std::size_t among_ready_at = 0;  // index in LoadedTasks::queues_with_ready()
   std::optional<MonotonicTime> handed_out_at = {};  // the last task, since the start
-  Place cut_to = kNotCut;  // where its window ends, if not with the others'
-  std::uint8_t wheel = 0;  // that timers of its tasks are set in: TaskTimers
+  Place cut_to = kNotCut;                           // where its load window ends, if it is cut
+  std::uint8_t wheel = 0;  // the wheel of TaskTimers for the timers of its tasks
   ReadyTasks ready{record.in_ready_lane};
-  ReadyTasks webhooks{record.in_webhook_lane};  // with one of their own
+  ReadyTasks webhooks{record.in_webhook_lane};  // the ready tasks with their own webhook
 
   // Its limits and waiting workers.
   Tick paused_until = 0;
-  std::chrono::milliseconds pause{0};  // how long that was, when it began
+  std::chrono::milliseconds pause{0};  // the whole length of this pause
   HandOutRate rate;
-  HeldTime held;                        // by its own limits
+  HeldTime held;                        // runs while its own limits hold its tasks back
   std::map<WaitId, WorkerWait*> waits;  // in order of arrival
 
   void set_number(std::uint32_t number) noexcept {
@@ -137,12 +137,12 @@ struct Queue {
   ReadyTasks& ready_at(const Place& place) noexcept {
     return (place.queue & kWebhookLane) == 0 ? ready : webhooks;
   }
-  /// Whether there is a ready task for workers, or one for the deliverer.
+  /// Whether there is a ready task for workers. has_deliveries() is the same for the deliverer.
   bool has_work() const noexcept { return !record.settings.webhook && !ready.empty(); }
   bool has_deliveries() const noexcept {
     return !webhooks.empty() || (record.settings.webhook && !ready.empty());
   }
-  /// Whether as many of its tasks are leased as may be.
+  /// Whether its limit of leased tasks is reached.
   bool awaits_a_lease() const noexcept {
     return record.settings.concurrency && leased >= *record.settings.concurrency;
   }
@@ -153,7 +153,7 @@ struct Queue {
   std::size_t ready_in_memory() const noexcept {
     return ready.in_memory.size() + webhooks.in_memory.size();
   }
-  /// In memory and on disk.
+  /// The ready tasks in memory and on disk.
   std::uint64_t ready_count() const noexcept {
     return ready_in_memory() + ready.spilled() + webhooks.spilled();
   }

@@ -65,7 +65,7 @@ void QueueBook::take_changes(WriteBatch& batch) {
   for (Queue* const queue : std::exchange(changed_, {})) {
     queue->is_changed = false;
     QueueRecord& record = queue->record;
-    // Of a record that could not be read it is not known how many bytes went with it.
+    // The payload bytes of a task whose record could not be read are unknown and still counted.
     if (record.waiting == 0 && record.dead == 0) record.bytes = 0;
     note_counts(*queue);
     batch.queues.push_back(queue->record);
@@ -95,7 +95,7 @@ std::vector<const Queue*> QueueBook::largest(std::size_t most) const {
   return queues;
 }
 
-/// Counts a queue in the sums as it is now, instead of as it was counted last.
+/// Replaces the counts of the queue in `sums` by its present counts.
 void QueueBook::recount(const Queue& queue, QueueCounts& sums) noexcept {
   const QueueRecord& record = queue.record;
   sums.waiting += record.waiting - queue.counted.waiting;

@@ -8,10 +8,10 @@
 //     unless the record has changed since the last commit.
 //  3. Each queue is in `sizes_` once, at its index, with the tasks that were counted last.
 //
-// So the sum over all queues costs a look at the queues of one turn. The largest queues are found
-// in `sizes_`, which is contiguous. The queue objects are spread over the memory, so a walk over
-// 100 000 of them would cost 100 000 cache misses. A queue that workers ask for, and that never had
-// a task, has no number and is not stored. Thread-compatible.
+// So the sum over all queues costs only a look at the queues that changed in this turn. The largest
+// queues are found in `sizes_`, which is contiguous. The queue objects are spread over the memory,
+// so a walk over 100 000 of them would cost 100 000 cache misses. If workers ask for a queue that
+// never had a task, the queue has no number and is not stored. Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class QueueBook {
   Queue* find(const std::string& name) const noexcept;
   /// Errors: not_found if the queue is not stored and has no staged record.
   Result<Queue*> known(const std::string& name) const;
-  /// Makes it if it is not there.
+  /// Returns the queue, and creates it if necessary.
   Queue& queue_of(const std::string& name);
   /// Adds a stored queue.
   Queue& restore(const QueueRecord& record);
@@ -46,9 +46,9 @@ class QueueBook {
   ByName::const_iterator end() const noexcept { return queues_.end(); }
   std::size_t size() const noexcept { return queues_.size(); }
 
-  /// Its record goes into the next commit, with a number.
+  /// Puts the record of the queue into the next commit. Gives the queue a number if it has none.
   void note_change(Queue& queue);
-  /// Its record leaves the store with the next commit. Requires: it has no tasks.
+  /// Removes the record of the queue with the next commit. Requires: the queue has no tasks.
   void remove(Queue& queue);
   /// Removes the queue unless it is stored or a worker waits for it. Otherwise clients could fill
   /// the memory with invented names.
@@ -56,7 +56,7 @@ class QueueBook {
   /// Adds the changes since the last call to a batch.
   void take_changes(WriteBatch& batch);
 
-  /// Of all queues, as they are now. O(changes).
+  /// The sums over all queues, with the staged changes. O(changes).
   QueueCounts counts() const;
   /// The at most `most` queues with the most tasks, dead tasks included, in any order. O(queues).
   /// Only the sizes of the other queues are read.
@@ -79,7 +79,7 @@ class QueueBook {
   std::uint32_t last_number_;
   std::vector<Queue*> changed_;
   std::vector<std::string> removed_;
-  std::vector<Sized> sizes_;  // at Queue::size_place
+  std::vector<Sized> sizes_;  // the index of a queue is Queue::size_place
 };
 
 }  // namespace detent

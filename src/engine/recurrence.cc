@@ -119,7 +119,7 @@ Result<Recurrence> Recurrence::make(const RecurringSchedule& schedule) {
 
 Result<Recurrence> Recurrence::make_new(const RecurringSchedule& schedule) {
   ASSIGN_OR_RETURN(Recurrence rule, make(schedule));
-  // The other rules have read their zone.
+  // make() has loaded the zone of the other rules. An interval does not use its zone.
   if (std::holds_alternative<IntervalRule>(schedule.rule)) {
     const Result<TimeZone> zone = TimeZone::load(schedule.time_zone);
     if (!zone) return Error{ErrorCode::invalid_argument, zone.error().message, "time_zone"};

@@ -21,11 +21,12 @@ class Recurrence {
   /// passed validate(RecurringSchedule). Errors: invalid_argument with the field `cron`, `calendar`
   /// or `time_zone`.
   static Result<Recurrence> make(const RecurringSchedule& schedule);
-  /// The same for a schedule that somebody puts. Errors: also invalid_argument for the zone of an
-  /// interval, which has no use for it, and as check_period().
+  /// The same for the schedule of a put request. Errors: also invalid_argument if an interval has a
+  /// time zone that does not exist, and as check_period().
   static Result<Recurrence> make_new(const RecurringSchedule& schedule);
-  /// Checks the time between two occurrences of a cron expression, which can have any ("@every
-  /// 1ms"). validate(RecurringSchedule) has checked that of an interval. Errors: invalid_argument.
+  /// Checks the time between two occurrences of a cron expression, which can be very short ("@every
+  /// 1ms"). validate(RecurringSchedule) has already checked the period of an interval. Errors:
+  /// invalid_argument.
   Result<void> check_period() const;
 
   /// The first occurrence after `time`; empty if there is no later occurrence. Takes microseconds.
@@ -45,7 +46,7 @@ class Recurrence {
   Rule rule_;
   std::optional<WallTime> start_;
   std::optional<WallTime> end_;
-  std::string words_;  // of explain()
+  std::string words_;  // the answer of explain()
 };
 
 }  // namespace detent

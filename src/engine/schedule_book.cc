@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 /// The wait after an error, whose cause may be gone by then.
 constexpr milliseconds kRetry{1'000};
-/// The clock may be put back so far without anything occurring twice.
+/// If the clock is put back by at most this time, no occurrence is decided a second time.
 constexpr milliseconds kLongestStepBack = std::chrono::hours{24};
 constexpr milliseconds kInstant{1};
 
@@ -27,9 +27,10 @@ Error too_many() {
           "there are " + std::to_string(kMaxSchedules) + " schedules, the most allowed", ""};
 }
 
-/// A clock that was ahead has passed the anchor of the rule. An interval counts from a multiple of
-/// its period before `now` instead. A calendar whose anchor is the time of its put counts from
-/// `now`. Any other anchor is a date that the user gave, and stays.
+/// Corrects the anchor of a rule after the clock was put back to `now`, if the old clock had passed
+/// the anchor. The anchor of an interval moves back by whole periods, to `now` or earlier. The
+/// anchor of a calendar becomes `now` if it is the time when the schedule was created. Any other
+/// anchor is a date that the user gave, and it stays.
 void bring_anchor_back(ScheduleRecord& record, WallTime now) {
   const ScheduleProgress& progress = record.progress;
   if (auto* const interval = std::get_if<IntervalRule>(&record.schedule.rule)) {
@@ -40,7 +41,8 @@ void bring_anchor_back(ScheduleRecord& record, WallTime now) {
   } else if (auto* const calendar = std::get_if<CalendarRule>(&record.schedule.rule)) {
     if (calendar->anchor != progress.created_at || progress.created_at <= now) return;
     calendar->anchor = now;
-    record.progress.created_at = now;  // so that it is known as ours when the clock goes back again
+    // If the clock is put back again, this equality shows that the user did not give the anchor.
+    record.progress.created_at = now;
   }
 }
 
@@ -60,7 +62,7 @@ class PastOccurrences {
   const WallTime end_;
 };
 
-/// Where the rule counts from, when it was not said.
+/// Sets the anchor of the rule if the request did not give one.
 void fill_anchor(RecurringSchedule& schedule, const RecurringSchedule* before, WallTime now) {
   const auto fill = [&]<class Rule>(Rule& rule) {
     if constexpr (requires { rule.anchor; }) {
@@ -150,7 +152,7 @@ Result<bool> ScheduleBook::put(RecurringSchedule schedule, WallTime now) {
     entry->progress().created_at = now;
     schedules_.emplace(schedule.name, std::move(made));
   }
-  set_wake(*entry, std::nullopt);  // its order has the name in it
+  set_wake(*entry, std::nullopt);  // wakes_ is sorted by name too, so the entry leaves it first
   entry->record.schedule = std::move(schedule);
   entry->rule = std::move(rule);
   entry->broken.clear();
@@ -310,7 +312,7 @@ void ScheduleBook::read_rule(Entry& entry) {
   if (rule) {
     entry.rule = *std::move(rule);
     entry.broken.clear();
-  } else if (!entry.rule) {  // else it goes on by the rules it has
+  } else if (!entry.rule) {  // a rule that could be read before stays in use
     entry.broken = rule.error().message;
   }
   wake_for_next(entry);
@@ -375,7 +377,7 @@ bool ScheduleBook::refresh(std::size_t limit) {
 void ScheduleBook::decide(WallTime now, std::size_t limit, OccurrenceTasks& tasks) {
   while (limit > 0 && !wakes_.empty() && (*wakes_.begin())->wake <= now) {
     Entry& entry = **wakes_.begin();
-    --limit;  // a look counts, too
+    --limit;  // the look at a schedule counts like an occurrence
     if (decide(entry, now, limit, tasks)) {
       wake_for_next(entry);
     } else {
@@ -411,12 +413,12 @@ Result<void> ScheduleBook::decide_queued(Entry& entry, OccurrenceTasks& tasks) {
   return ok();
 }
 
-/// Of the occurrences before `before`, which were missed.
+/// Decides the occurrences before `before`. They are too late, so the misfire policy applies.
 Result<void> ScheduleBook::decide_missed(Entry& entry, WallTime before, std::size_t& budget,
                                          OccurrenceTasks& tasks) {
   const std::optional<WallTime> first = entry.next();
   if (!first || *first >= before) return ok();
-  std::vector<WallTime> kept;  // the newest first
+  std::vector<WallTime> kept;  // the occurrences that get a task, the newest first
   const Misfire misfire = entry.schedule().misfire;
   const std::size_t most = misfire == Misfire::skip   ? 0
                            : misfire == Misfire::once ? 1
@@ -436,7 +438,7 @@ Result<void> ScheduleBook::decide_missed(Entry& entry, WallTime before, std::siz
   return ok();
 }
 
-/// An occurrence whose time has come.
+/// Decides one occurrence: it gets a task, waits for the end of the previous task, or passes.
 Result<void> ScheduleBook::occur(Entry& entry, WallTime occurrence, OccurrenceTasks& tasks) {
   ScheduleProgress& progress = entry.progress();
   const ScheduleOverlap overlap = entry.schedule().overlap;

@@ -1,8 +1,9 @@
 // The changes of one turn, which are then written as one batch.
 //
 // A task that changes several times in a turn is written once, in its last state. A task that is
-// created and removed in the same turn is not written; the engine makes sure that its id is still
-// used up. Reads of the turn look here first, so each verb sees the changes of the verbs before it.
+// created and removed in the same turn is not written. Its id is not used again nevertheless
+// (TaskRecords). Reads of the turn look here first, so each verb sees the changes of the verbs
+// before it.
 // Thread-compatible.
 #pragma once
 
@@ -47,7 +48,7 @@ class Staging {
 
   std::vector<Change> changes_;
   std::unordered_map<std::uint64_t, std::size_t> index_by_id_;
-  std::unordered_map<std::uint64_t, std::size_t> taken_;  // the same of the batch before
+  std::unordered_map<std::uint64_t, std::size_t> taken_;  // the same for the last batch taken
 };
 
 }  // namespace detent

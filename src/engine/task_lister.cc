@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kListReads = 500;
 /// Most payload bytes in one step, so that an answer stays within a few HTTP buffers.
 constexpr std::size_t kListBytes = std::size_t{4} << 20;
-/// Most runs that are merged: each costs two reads a step.
+/// The most runs that are merged. Each run costs two reads in each step.
 constexpr std::size_t kMostRuns = 500;
 /// The most queues in which a key is searched. Other requests wait during the search. A search
 /// without a hit reads one block of the store: about ten microseconds if the system has it in
@@ -117,7 +117,7 @@ void TaskLister::look_at_queues(const TaskFilter& filter, std::uint64_t QueueCou
   for (const auto& [name, queue] : parts_.queues) look(*queue);
 }
 
-/// The lane of one queue, the next that has dead tasks.
+/// Lists the dead lane of one queue: the next queue that has dead tasks.
 Result<TaskLister::Stretch> TaskLister::list_dead(const TaskFilter& filter, Place after) {
   const Queue* next = nullptr;
   const auto look_at = [&next, after](const Queue& queue) {
@@ -197,7 +197,7 @@ Result<std::vector<Place>> TaskLister::ready_runs(const TaskFilter& filter) {
   return runs;
 }
 
-/// Leased tasks are in memory, all of them, and few among many.
+/// All leased tasks are in memory, so this lists them without a walk through the store.
 Result<TaskLister::Stretch> TaskLister::list_leased(const TaskFilter& filter, Place after) {
   const auto by_due = [](const LoadedTask* task) { return list_place(task->place); };
   std::vector<const LoadedTask*> leased;
@@ -233,7 +233,7 @@ Result<TaskLister::Stretch> TaskLister::list_ended(Place after) {
   return stretch;
 }
 
-/// One look for each queue.
+/// Looks the key up in each queue.
 Result<TaskLister::Stretch> TaskLister::list_by_key(const TaskFilter& filter) {
   Stretch stretch{.tasks = {}, .until = kListEnd, .is_last = true};
   const auto look_at = [&](const Queue& queue) -> Result<void> {

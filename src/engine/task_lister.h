@@ -42,7 +42,7 @@ class TaskLister {
   Result<TaskList> list(const TaskFilter& filter, Place after, std::size_t limit);
 
  private:
-  /// A part of the list: all that there are after some place, up to and with `until`.
+  /// A part of the list: all its tasks after some place, up to and including `until`.
   struct Stretch {
     std::vector<StoredTask> tasks;  // in any order
     Place until;                    // as a place of the list

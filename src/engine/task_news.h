@@ -36,7 +36,7 @@ class TaskNews {
     }
   }
 
-  /// Since the engine was opened.
+  /// The counts since the engine was opened.
   TaskCounters& counters() noexcept { return counters_; }
   const TaskCounters& counters() const noexcept { return counters_; }
 

@@ -10,7 +10,7 @@ namespace detent {
 void TaskRecords::put(Queue& queue, std::optional<Place> from, StoredTask to) {
   if (from && from->lane == Lane::ready) --queue.ready_at(*from).in_lane;
   if (to.place.lane == Lane::ready) ++queue.ready_at(to.place).in_lane;
-  // The wall clock has been set back.
+  // The wall clock was put back.
   if (to.place.lane == Lane::ended && to.place <= forgotten_to_) {
     forgotten_to_ = begin_of(Lane::ended);
   }
@@ -122,7 +122,7 @@ Result<bool> TaskRecords::forget_ended(WallTime now, std::size_t limit) {
   if (!trimmed) return writer_.stop(trimmed.error());
   const Result<TaskPage> page =
       store_.read(forgotten_to_, last_at(Lane::ended, std::max(now, forgotten_to_.at)), limit);
-  if (!page) return false;  // the next time
+  if (!page) return false;  // the next call tries again
   for (const StoredTask& stored : page->tasks) staging_.erase(stored.place);
   if (!page->tasks.empty()) forgotten_to_ = page->tasks.back().place;
   set_aside(page->damaged);

@@ -32,7 +32,7 @@ namespace detent {
 
 class TaskRecords {
  public:
-  /// All must outlive it. `last_id` is the highest that was ever given out.
+  /// All references must outlive this object. `last_id` is the highest id that was ever given out.
   TaskRecords(Store& store, QueueBook& queues, TaskNews& news, CommitWriter& writer,
               TaskId last_id) noexcept
       : store_(store),
@@ -45,27 +45,28 @@ class TaskRecords {
   /// Gives a task of the queue this record. `from` is the place that it leaves (empty for a new
   /// task).
   void put(Queue& queue, std::optional<Place> from, StoredTask to);
-  /// The task of the queue at this place is removed.
+  /// Removes the record of a task of the queue.
   void erase(Queue& queue, Place from);
-  /// A live task leaves its queue: its counts and the forecast's.
+  /// Removes a live task from the counts of its queue and from the forecast.
   void uncount(Queue& queue, TaskId id, WallTime due_at, WallTime created_at,
                std::size_t payload_bytes);
-  /// Records that cannot be read go to the quarantine, in one synced write.
+  /// Moves records that cannot be read to the quarantine, in one synced write.
   void set_aside(std::span<const Place> places);
 
-  /// The record of each of these. Errors of one: that it cannot be read; of all: the store's.
+  /// Reads the records of these tasks. An element is an error if this record cannot be read. The
+  /// whole call is an error if the store failed.
   Result<std::vector<Result<Task>>> read_all(const std::vector<LoadedTask*>& tasks);
   /// The record of a task in any lane; empty if there is no such task.
   Result<std::optional<StoredTask>> find(TaskId id);
-  /// Whether there is one, also when it can't be read.
+  /// Whether the task has a record, even if the record cannot be read.
   bool is_there(TaskId id);
   /// As Engine::read_ahead().
   void read_ahead(std::span<const TaskId> ids);
   const Staging& staged() const noexcept { return staging_; }
-  /// Whether a task was changed in this turn, so that a page of the store shows it as it was.
+  /// Whether a task was changed in this turn. A page of the store then shows its old record.
   bool is_staged(TaskId id) const noexcept { return staging_.find(id) != nullptr; }
 
-  /// The same, or while a batch is being written it is in that.
+  /// Whether a staged write or a write in progress changes the task.
   bool is_changing(TaskId id) const noexcept {
     return is_staged(id) || (writer_.is_writing() && staging_.was_taken(id));
   }
@@ -107,7 +108,7 @@ class TaskRecords {
   DueHistogram due_counts_;
   TaskId last_id_;
   Place forgotten_to_ = begin_of(Lane::ended);
-  // Of the last read_ahead(), as the store has them until it is written to.
+  // The records of the last read_ahead(). They are valid until the next write.
   std::unordered_map<std::uint64_t, StoredTask> ahead_;
 };
 

@@ -19,7 +19,7 @@ TaskTimers::Wheel TaskTimers::wheel_for(Queue& queue) {
         std::ranges::min_element(wheels_.begin() + 1, wheels_.end(), {}, &DenseWheel::size);
     queue.wheel = static_cast<Wheel>(emptiest - wheels_.begin());
   } else if (queue.wheel != kCommon && queue.loaded < std::min<std::size_t>(2, crowd_)) {
-    queue.wheel = kCommon;  // no other task of it has a timer elsewhere
+    queue.wheel = kCommon;  // none of its other tasks has a timer in that wheel
   }
   return queue.wheel;
 }

@@ -40,7 +40,7 @@ class TaskTimers {
   /// A queue with `crowd` tasks in memory is a crowd.
   TaskTimers(Tick now, std::size_t crowd) : crowd_(crowd) { wheels_.emplace_back(now); }
 
-  /// The task's timer, the only one it has, is at `tick`.
+  /// Sets the timer of the task to `tick`, and removes its earlier timer.
   void set(LoadedTask& task, Tick tick);
   void cancel(const LoadedTask& task) noexcept { wheels_[task.wheel].cancel(task.index); }
   bool is_pending(const LoadedTask& task) const noexcept {
@@ -54,8 +54,8 @@ class TaskTimers {
   /// Moves the wheels that have no work until `now` to this tick. Returns the other wheels, in the
   /// order in which they should fire.
   std::vector<Wheel> go_to(Tick now);
-  /// Calls on_fire(index) with tasks of this wheel that are due, for as long as it takes to look at
-  /// `limit` timers. It may set timers. Answers whether there are more.
+  /// Calls on_fire(index) for the due tasks of this wheel, until it has looked at `limit` timers.
+  /// `on_fire` may set timers. Returns whether more tasks are due.
   template <class OnFire>
   bool fire(Wheel wheel, Tick now, std::size_t limit, OnFire on_fire) {
     return wheels_[wheel].advance(now, on_fire, limit).more;
@@ -64,8 +64,8 @@ class TaskTimers {
   std::optional<Tick> next_wakeup() const noexcept;
   std::size_t size() const noexcept;
 
-  /// The slots that hold timers, the same slot of several wheels as one; earliest first, for people
-  /// to see. O(slots log slots + timers / 56).
+  /// The slots that have timers, earliest first. The same slot of several wheels is shown once. For
+  /// people to look at. O(slots log slots + timers / 56).
   std::vector<WheelSlot> slots() const;
   /// For tests: O(timers + slots).
   void check_invariants() const noexcept;

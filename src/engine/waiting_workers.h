@@ -24,7 +24,7 @@ namespace detent {
 
 /// A worker that waits for a task.
 struct WorkerWait {
-  std::uint32_t index = 0;  // in the slab, and its timer's in the wheel
+  std::uint32_t index = 0;  // in the slab, and of its timer in the wheel
   WaitId id = 0;
   std::vector<Queue*> queues = {};
   LeaseRequest request = {};
@@ -38,22 +38,22 @@ class WaitingWorkers {
   /// New waits get ids above `after`, so that they differ from the ids of earlier waits.
   void begin_names(WaitId after) noexcept { last_id_ = after; }
   WaitId next_name() noexcept { return ++last_id_; }
-  /// Waits under its name, and in the lists of its queues, until `until`; once in each, however
-  /// often that is named.
+  /// Adds a wait to the lists of its queues, until `until`. If the request names a queue several
+  /// times, its list still has the wait once.
   void add(WorkerWait wait, Tick until);
   /// Null if the wait is over.
   WorkerWait* find(WaitId id) const noexcept;
-  /// It waits no more: out of the lists of its queues. Answers it as it was.
+  /// Ends a wait: removes it from the lists of its queues, and returns it.
   WorkerWait take(WorkerWait& wait);
 
-  /// The names of those whose time is over, at most `limit`.
+  /// The ids of expired waits, at most `limit`.
   std::vector<WaitId> expired(Tick now, std::size_t limit);
   std::optional<Tick> next_wakeup() const { return wheel_.next_wakeup(); }
-  /// Everyone's name.
+  /// The ids of all waits.
   std::vector<WaitId> all() const;
   std::size_t size() const noexcept { return waits_.size(); }
 
-  /// For a stop: no new wait may begin.
+  /// Call this at a stop: no new wait may begin after it.
   void end() noexcept { have_ended_ = true; }
   bool have_ended() const noexcept { return have_ended_; }
 
@@ -62,7 +62,7 @@ class WaitingWorkers {
 
  private:
   Slab<WorkerWait> waits_;  // its indices are the timers of the wheel
-  DenseWheel wheel_;        // waited long enough
+  DenseWheel wheel_;        // the ends of the waits
   std::unordered_map<WaitId, WorkerWait*> by_id_;
   WaitId last_id_ = 0;
   bool have_ended_ = false;

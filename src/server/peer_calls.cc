@@ -16,8 +16,8 @@
 namespace detent::server {
 namespace {
 
-/// The client headers that a shard reads. Other headers are not forwarded: together with the
-/// headers of nodes, a large head would exceed the limit.
+/// The client headers that a shard reads. Other headers are not forwarded, because a large head
+/// with the headers of nodes added could exceed the size limit.
 constexpr std::array<std::string_view, 10> kForShards{"access-control-request-method",
                                                       "authorization",
                                                       "content-type",
@@ -75,14 +75,15 @@ class PeerCalls::Question {
         answered_(std::move(answered)),
         late_(std::move(late)) {}
 
-  /// Takes the first answer. Returns false if the answer is not needed.
+  /// Passes the first answer on. Returns false if there was an answer before, or if the client no
+  /// longer waits for it.
   bool answer(net::HttpResponse response) {
     Answered answered = take();
     return answered && answered(std::move(response));
   }
   /// Ends the wait for the answer. Returns false if it had already ended.
   bool let_go() { return static_cast<bool>(take()); }
-  /// Tells who waits, if anybody does.
+  /// Tells the caller that the answer is late, if the caller still waits and asked to be told.
   void tell_late() {
     Late late;
     {
@@ -95,8 +96,8 @@ class PeerCalls::Question {
 
   const ShardNumber shard;
   const std::string address;
-  const bool is_hasty;  // somebody is told when it is late
-  // Set before it is asked.
+  const bool is_hasty;  // it has an alternative: the caller is told when the answer is late
+  // Set before the question is sent.
   std::uint64_t number = 0;
   bool may_wait = false;
   bool is_of_jobs = false;     // of a beanstalk client
@@ -113,8 +114,8 @@ class PeerCalls::Question {
   }
 
   Mutex mutex_;
-  Answered answered_ DETENT_GUARDED_BY(mutex_);  // empty once it is answered
-  Late late_ DETENT_GUARDED_BY(mutex_);          // empty once it is told, or answered
+  Answered answered_ DETENT_GUARDED_BY(mutex_);  // empty after the answer
+  Late late_ DETENT_GUARDED_BY(mutex_);          // empty after it ran, and after the answer
 };
 
 PeerCalls::PeerCalls(PeerCallsOptions options, const PeerLink& link, const Clock& clock,
@@ -223,7 +224,8 @@ void PeerCalls::call(const std::shared_ptr<Question>& question, net::HttpUrl url
   question->call.store(number, std::memory_order_relaxed);
 }
 
-/// One more shard that is late may be because the node hangs. A shard that stays late says no more.
+/// If the shard was not late before, the whole node may hang, so all its shards become suspect. If
+/// the shard was late before, this says nothing new about the node.
 void PeerCalls::be_late(Question& question) {
   bool is_worth_a_line = false;
   {
@@ -261,10 +263,10 @@ void PeerCalls::take(const std::shared_ptr<Question>& question, net::CallOutcome
   end(*question);
   if (auto* const answer = std::get_if<net::HttpResponse>(&outcome)) {
     trust(*question);
-    if (answer->status == 503) on_stray_();  // it may have moved since the last look
+    if (answer->status == 503) on_stray_();  // the shard may have another owner
     drop_headers(answer->headers, kOfTheConnection);
-    const net::HttpResponse copy =
-        question->wait.empty() ? net::HttpResponse{} : *answer;  // it may have to be given back
+    // The leases in the answer must be released if the client has gone.
+    const net::HttpResponse copy = question->wait.empty() ? net::HttpResponse{} : *answer;
     if (!question->answer(std::move(*answer))) give_back(*question, copy);
     return;
   }
@@ -273,7 +275,7 @@ void PeerCalls::take(const std::shared_ptr<Question>& question, net::CallOutcome
                                   std::get<net::CallFailure>(outcome).message));
 }
 
-/// It is not under way any more.
+/// Removes the question from the open questions.
 void PeerCalls::end(Question& question) {
   std::shared_ptr<Question> dropped;
   const MutexLock lock(mutex_);
@@ -297,7 +299,8 @@ void PeerCalls::end(Question& question) {
 
 /// The client no longer waits for the answer.
 void PeerCalls::abandon(Question& question) {
-  if (question.is_hasty && !question.wait.empty()) return;  // it does not wait either
+  // This request for leases does not wait, so its answer comes soon. take() releases the leases.
+  if (question.is_hasty && !question.wait.empty()) return;
   if (question.wait.empty()) {
     end(question);
     return link_.abandon(question.call.load(std::memory_order_relaxed));
@@ -305,7 +308,7 @@ void PeerCalls::abandon(Question& question) {
   net::HttpRequest end{
       .method = "POST", .target = std::string(kEndWaitTarget), .headers = {}, .body = {}};
   end.headers.emplace_back(kCallHeader, question.wait);
-  // When it fails, the wait ends at its own limit.
+  // If this call fails, the wait ends at its own limit.
   (void)link_.call(question.address, std::move(end), [](const net::CallOutcome&) {});
 }
 
@@ -338,7 +341,7 @@ void PeerCalls::update(const HasShard& has_shard, const IsMember& is_member) {
   }
   for (const auto& question : in_vain) {
     question->answer(not_sure(question->shard));
-    if (!question->wait.empty()) continue;  // its leases, if it gets any, are given back
+    if (!question->wait.empty()) continue;  // take() releases the leases of a later answer
     end(*question);
     link_.abandon(question->call.load(std::memory_order_relaxed));
   }
@@ -369,7 +372,7 @@ void PeerWaits::end(const std::string& name) {
   {
     const MutexLock lock(mutex_);
     const auto it = ends_.find(name);
-    if (it == ends_.end()) {  // it has not come, or is over
+    if (it == ends_.end()) {  // the request has not arrived yet, or its wait is over
       ended_.add(name);
       return;
     }

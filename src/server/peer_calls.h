@@ -1,24 +1,26 @@
-// Questions of this node to the nodes that own the other shards.
+// Sends requests of this node to the nodes that own the other shards. Such a request is called a
+// question.
 //
-// A question goes to the last known owner of the shard. It carries headers that only nodes can
-// write, and the headers of the client that a shard reads. Each question is answered once: by that
-// node, or with 503. The answer is 503 if the node cannot be reached, if it no longer has the
-// shard, or if it already has too many questions.
+// A question goes to the last known owner of the shard. It has headers that only nodes may set, and
+// the client's headers that a shard reads. Each question gets exactly one answer: from the node, or
+// 503. The answer is 503 if the node cannot be reached, if it no longer has the shard, or if it
+// already has too many questions of this node.
 //
-// An answer may hold leases after its client has gone. A request for leases is therefore not cut
-// off when its worker disconnects or the shard moves. Instead, the node is told to end the wait,
-// and leases that it has granted by then are given back immediately, to the present owner of the
-// shard.
+// A question for leases is not cut off when its worker disconnects or the shard moves, because the
+// answer may already contain leases. Instead, this node tells the other node to end the wait. If
+// the answer still contains leases, this node releases them immediately, at the present owner of
+// the shard.
 //
-// A caller with an alternative is told when an answer is late. All shards of that node are then
-// suspect, because a hanging node is not visible until its leases expire. If the node answers a
-// question about another shard, only the late shard stays suspect, until it answers or the node
-// loses it.
+// Some questions have an alternative: the caller can ask another shard instead. Such a caller is
+// told when the answer is late. From then on, all shards of the node are suspect. The node may
+// hang, and the cluster notices that only when the shard leases of the node expire. If the node
+// answers a question about another shard, only the late shard stays suspect, until it answers or
+// the node loses it.
 //
 // A suspect shard gets only one question with an alternative at a time. This question tests whether
-// the shard answers, and its caller is told immediately that it is late. Further questions of this
-// kind are answered with 503 immediately, so their callers do not wait in vain. Questions that only
-// this shard can answer are sent in any case.
+// the shard answers, and its caller is told immediately that the answer is late. Other questions
+// with an alternative get 503 immediately, so that their callers ask elsewhere. Questions without
+// an alternative are always sent.
 #pragma once
 
 #include <array>
@@ -53,19 +55,18 @@ namespace detent::server {
 inline constexpr std::string_view kShardHeader = "detent-shard";
 inline constexpr std::string_view kHostHeader = "detent-host";  // as the client gave it
 inline constexpr std::string_view kPeerHeader = "detent-peer";  // the client's address
-inline constexpr std::string_view kCallHeader = "detent-call";  // the name of a wait, to end it by
+inline constexpr std::string_view kCallHeader = "detent-call";  // the name of a wait
 inline constexpr std::array<std::string_view, 5> kOfNodes{kShardHeader, kSecretHeader, kHostHeader,
                                                           kPeerHeader, kCallHeader};
 /// The target that ends the wait named in kCallHeader, after its client has gone.
 inline constexpr std::string_view kEndWaitTarget = "/v1/cluster/end-wait";
 
 struct PeerCallsOptions {
-  std::string node;                    // the name of this node
-  std::size_t max_calls = 4'096;       // at one time to one node, if it accepts so many; half of
-                                       // them may wait for tasks
-  std::size_t max_all_calls = 16'384;  // to all nodes together; half of them may wait
-  std::size_t node_connections = kMostConnections;  // the connections that a node accepts from all
-                                                    // addresses
+  std::string node;  // the name of this node
+  // Questions that may be open at the same time. At most half of each number may wait for tasks.
+  std::size_t max_calls = 4'096;       // to one node, if it accepts as many connections
+  std::size_t max_all_calls = 16'384;  // to all nodes together
+  std::size_t node_connections = kMostConnections;  // that one node accepts in total
   std::chrono::milliseconds patience{1'000};        // an answer that takes longer is late
 };
 
@@ -89,15 +90,16 @@ class PeerCalls {
   PeerCalls(const PeerCalls&) = delete;
   PeerCalls& operator=(const PeerCalls&) = delete;
 
-  /// Asks. The answer can come on any thread, even before this returns. Calling the returned
-  /// function ends the question. Give `late` only for a question that does not wait for tasks and
-  /// that other shards could answer. If the shard is suspect, `late` may run before this returns.
+  /// Sends a question. `answered` can run on any thread, even before this returns. The caller calls
+  /// the returned function if it no longer needs the answer. Give `late` only for a question that
+  /// has an alternative and does not wait for tasks. If the shard is suspect, `late` may run before
+  /// this returns.
   Abandon ask(const std::string& address, gateway::Part part, Answered answered, Late late = {})
       DETENT_EXCLUDES(mutex_);
   /// Answers open questions with 503 if their node no longer has the shard, because the node may be
-  /// dead. Questions of beanstalk clients end only if the node is dead: an owner answers before it
-  /// hands its shard over, and the leases in a later answer would be lost. Costs a call of
-  /// `has_shard` for each shard of each asked node.
+  /// dead. A question of a beanstalk client ends only if the node is not a member of the cluster
+  /// any more: a living owner answers before it hands its shard over, and the leases in its answer
+  /// would be lost. Cost: one call of `has_shard` for each shard with open questions.
   void update(const HasShard& has_shard, const IsMember& is_member) DETENT_EXCLUDES(mutex_);
 
  private:
@@ -105,18 +107,18 @@ class PeerCalls {
   /// The open questions to one node.
   struct Load {
     std::size_t calls = 0;
-    std::size_t waits = 0;  // of them
+    std::size_t waits = 0;  // the calls that may wait for tasks
   };
   using Target = std::pair<std::string, ShardNumber>;  // the node's address
   struct Questions {
     std::unordered_map<std::uint64_t, std::shared_ptr<Question>> by_number;
-    std::size_t hasty = 0;  // of them: somebody is told when they are late
+    std::size_t hasty = 0;  // the questions with an alternative
   };
-  /// The state of a node after a late answer.
+  /// Which shards of a node are suspect.
   struct Doubts {
-    std::set<ShardNumber> shards;  // that are late, and were not answered for since
-    bool is_of_all = false;  // all its shards: it has not been asked about any of them since then
-    bool is_logged = false;
+    std::set<ShardNumber> shards;  // shards with a late answer and no answer since
+    bool is_of_all = false;        // all shards, because the node has not answered since
+    bool is_logged = false;        // the log says that the node is slow
     LogPace pace;
   };
 
@@ -146,29 +148,30 @@ class PeerCalls {
   std::uint64_t last_number_ DETENT_GUARDED_BY(mutex_) = 0;
   std::map<Target, Questions> open_ DETENT_GUARDED_BY(mutex_);
   std::map<std::string, Load> loads_ DETENT_GUARDED_BY(mutex_);     // by address
-  std::size_t calls_ DETENT_GUARDED_BY(mutex_) = 0;                 // of all loads
-  std::size_t waits_ DETENT_GUARDED_BY(mutex_) = 0;                 // likewise
+  std::size_t calls_ DETENT_GUARDED_BY(mutex_) = 0;                 // sum over all loads
+  std::size_t waits_ DETENT_GUARDED_BY(mutex_) = 0;                 // sum over all loads
   std::map<std::string, Doubts> doubts_ DETENT_GUARDED_BY(mutex_);  // by address
 };
 
-/// The waits at this node for other nodes, by name. Thread-safe.
+/// Requests of other nodes that wait for tasks at this node, by the name of the wait. Thread-safe.
 class PeerWaits {
  public:
-  /// Runs `end` once, when the other node says that its client no longer waits, unless forget() was
-  /// called first. Runs it before this returns if that message has already arrived; such messages
-  /// use other connections.
+  /// Runs `end` once, when the other node reports that its client no longer waits. This report uses
+  /// another connection, so it may arrive before the request. Then `end` runs before this returns.
   void keep(std::string name, UniqueFunction<void()> end) DETENT_EXCLUDES(mutex_);
+  /// The wait is over: `end` will not run.
   void forget(const std::string& name) DETENT_EXCLUDES(mutex_);
+  /// The other node reports that the client of this wait has gone.
   void end(const std::string& name) DETENT_EXCLUDES(mutex_);
 
  private:
   Mutex mutex_;
   std::unordered_map<std::string, UniqueFunction<void()>> ends_ DETENT_GUARDED_BY(mutex_);
-  LatestEnds<std::string> ended_ DETENT_GUARDED_BY(mutex_);  // that were not here
+  LatestEnds<std::string> ended_ DETENT_GUARDED_BY(mutex_);  // reports for unknown waits
 };
 
 void drop_headers(net::HttpHeaders& headers, std::span<const std::string_view> names);
-/// The answer for a shard whose lease is not certain, or whose owner is gone.
+/// The answer 503 if the owner of the shard may have changed while the request ran.
 net::HttpResponse not_sure(ShardNumber shard);
 
 }  // namespace detent::server
