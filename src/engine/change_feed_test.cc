@@ -17,7 +17,7 @@ bool was_rung(ChangeFeed& feed) {
   return clock.wait(feed.bell(), clock.now());
 }
 
-TEST(ChangeFeed, GivesWhatIsPublishedAndNothingElse) {
+TEST(ChangeFeed, GivesOnlyPublishedChanges) {
   ChangeFeed feed;
   feed.watch();
   feed.note(change(1));
@@ -33,7 +33,7 @@ TEST(ChangeFeed, GivesWhatIsPublishedAndNothingElse) {
   EXPECT_TRUE(feed.take().changes.empty());
 }
 
-TEST(ChangeFeed, RingsOnceForAllThatIsNotTakenYet) {
+TEST(ChangeFeed, RingsOnceUntilTheChangesAreTaken) {
   ChangeFeed feed;
   feed.watch();
   feed.publish();
@@ -50,7 +50,7 @@ TEST(ChangeFeed, RingsOnceForAllThatIsNotTakenYet) {
   EXPECT_TRUE(was_rung(feed));
 }
 
-TEST(ChangeFeed, CountsWhatFindsNoRoom) {
+TEST(ChangeFeed, CountsTheChangesThatHaveNoRoom) {
   ChangeFeed feed;
   feed.watch();
   const std::uint64_t most = ChangeFeed::kMaxChanges;
@@ -76,7 +76,7 @@ TEST(ChangeFeed, CountsWhatFindsNoRoom) {
   EXPECT_EQ(taken.missed, 1u);
 }
 
-TEST(ChangeFeed, ForgetsWhatNobodyWatches) {
+TEST(ChangeFeed, DropsChangesWithoutAWatcher) {
   ChangeFeed feed;
   EXPECT_FALSE(feed.is_watched());
   feed.watch();

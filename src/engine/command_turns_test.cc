@@ -28,7 +28,7 @@ class CommandTurnsTest : public EngineFixture {
   std::vector<std::string> ran_;
 };
 
-TEST_F(CommandTurnsTest, OneOfEachQueueIsTakenInTurn) {
+TEST_F(CommandTurnsTest, TakesOneCommandOfEachQueueInRotation) {
   for (int i = 0; i < 5; ++i) add("storm", "s" + std::to_string(i));
   add("calm", "c0");
   add("", "x0");
@@ -41,7 +41,7 @@ TEST_F(CommandTurnsTest, OneOfEachQueueIsTakenInTurn) {
   EXPECT_EQ(turns_.queues(), 0u);
 }
 
-TEST_F(CommandTurnsTest, AQueueThatComesBackWaitsForOneOfEachOther) {
+TEST_F(CommandTurnsTest, AQueueThatReturnsIsLastInTheRotation) {
   for (int i = 0; i < 100; ++i) {
     add("storm", "s");
     add("tempest", "t");
@@ -55,7 +55,7 @@ TEST_F(CommandTurnsTest, AQueueThatComesBackWaitsForOneOfEachOther) {
   }
 }
 
-TEST_F(CommandTurnsTest, NoneIsLostAndInAQueueTheyKeepTheirOrder) {
+TEST_F(CommandTurnsTest, EveryCommandRunsAndAQueueKeepsItsOrder) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -41,7 +41,7 @@ class CommitWriterTest : public ::testing::Test {
   TaskId last_id_;
 };
 
-TEST_F(CommitWriterTest, WithoutAnIntervalEachCommitIsSyncedAndAnEmptyOneIsNotWritten) {
+TEST_F(CommitWriterTest, WithoutAnIntervalEachCommitIsSyncedAndAnEmptyCommitIsNotWritten) {
   CommitWriter commits = writer(0ms);
   ASSERT_TRUE(commits.commit(batch()));
   ASSERT_TRUE(commits.commit({}));
@@ -71,7 +71,7 @@ TEST_F(CommitWriterTest, TheSyncOfBufferedCommitsIsDueAnIntervalAfterTheFirst) {
   EXPECT_EQ(commits.next_sync(), std::nullopt);
 }
 
-TEST_F(CommitWriterTest, WhatMustBeSyncedIsWithTheNextCommitAndOnlyWithThat) {
+TEST_F(CommitWriterTest, MustSyncAppliesToTheNextCommitOnly) {
   CommitWriter commits = writer(100ms);
   commits.must_sync();
   ASSERT_TRUE(commits.commit({}));
@@ -83,7 +83,7 @@ TEST_F(CommitWriterTest, WhatMustBeSyncedIsWithTheNextCommitAndOnlyWithThat) {
   EXPECT_EQ(store_.synced_commits, 1);
 }
 
-TEST_F(CommitWriterTest, WhatOnlyMovedIsNeitherSyncedNorCounted) {
+TEST_F(CommitWriterTest, MovesAreWrittenWithoutASyncAndNotCounted) {
   CommitWriter commits = writer(0ms);
   ASSERT_TRUE(commits.write_moved(batch()));
   ASSERT_TRUE(commits.write_moved({}));
@@ -93,7 +93,7 @@ TEST_F(CommitWriterTest, WhatOnlyMovedIsNeitherSyncedNorCounted) {
   EXPECT_EQ(commits.next_sync(), std::nullopt);
 }
 
-TEST_F(CommitWriterTest, AfterAFailureNothingIsWrittenAndWhoAsksIsToldWhy) {
+TEST_F(CommitWriterTest, AfterAFailureNothingIsWrittenAndCallsGetTheError) {
   CommitWriter commits = writer(0ms);
   fault_store_.fail_write(1, WriteFault::applied);
   EXPECT_EQ(commits.commit(batch()).error().code, ErrorCode::unavailable);
@@ -105,7 +105,7 @@ TEST_F(CommitWriterTest, AfterAFailureNothingIsWrittenAndWhoAsksIsToldWhy) {
   EXPECT_EQ(commits.written().commits, 0u);
 }
 
-TEST_F(CommitWriterTest, AFailureElsewhereStopsItToo) {
+TEST_F(CommitWriterTest, AFailureOutsideAWriteStopsItToo) {
   CommitWriter commits = writer(0ms);
   EXPECT_EQ(commits.stop({ErrorCode::data_loss, "a page is gone", ""}).code,
             ErrorCode::unavailable);
@@ -113,14 +113,14 @@ TEST_F(CommitWriterTest, AFailureElsewhereStopsItToo) {
   EXPECT_EQ(fault_store_.write_count(), 0u);
 }
 
-TEST_F(CommitWriterTest, WhatFailsAfterwardsDoesNotHideWhy) {
+TEST_F(CommitWriterTest, LaterErrorsDoNotReplaceTheFirstError) {
   CommitWriter commits = writer(0ms);
   const Error first = commits.stop({ErrorCode::unavailable, "no space left on device", ""});
   EXPECT_EQ(commits.stop({ErrorCode::unavailable, "an earlier write failed", ""}), first);
   EXPECT_EQ(commits.stopped_by(), first);
 }
 
-TEST_F(CommitWriterTest, ASyncThatFailsStopsIt) {
+TEST_F(CommitWriterTest, AFailedSyncStopsIt) {
   CommitWriter commits = writer(100ms);
   ASSERT_TRUE(commits.commit(batch()));
   clock_.advance(100ms);

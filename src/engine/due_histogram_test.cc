@@ -74,7 +74,7 @@ TEST(DueHistogram, MinutesAndDaysOfTheSameNumberAreDifferentBins) {
   EXPECT_EQ(histogram.take_changes(), expected);
 }
 
-TEST(DueHistogram, WhatWasRestoredIsNoChangeAndReplacesAllThatWasThere) {
+TEST(DueHistogram, RestoreReplacesAllCountsAndIsNoChange) {
   DueHistogram histogram;
   histogram.add(kNow + hours{1}, kNow, 7);
   const std::vector<DueCount> sums{{minute_bin(minute_of(kNow)), 4}, {day_bin(day_of(kNow)), 5}};
@@ -87,7 +87,7 @@ TEST(DueHistogram, WhatWasRestoredIsNoChangeAndReplacesAllThatWasThere) {
   histogram.check_invariants();
 }
 
-TEST(DueHistogram, RestoreLeavesOutWhatCanNotBe) {
+TEST(DueHistogram, RestoreLeavesOutImpossibleSums) {
   const std::int64_t minute_end = minute_of(kWallTimeEnd);
   const std::int64_t day_end = day_of(kWallTimeEnd);
   const auto most = static_cast<std::int64_t>(TaskId::kEnd);
@@ -122,7 +122,7 @@ TEST(DueHistogram, ABinBelowZeroCountsAsEmpty) {
   EXPECT_EQ(total(forecast), 2u);
 }
 
-TEST(DueHistogram, TimesOutside1970To9999AreReadAsItsEdges) {
+TEST(DueHistogram, TimesAreClampedTo1970To9999) {
   DueHistogram histogram;
   histogram.add(WallTime::min(), WallTime::min(), 1);
   histogram.add(WallTime::max(), WallTime::max(), 1);
@@ -156,7 +156,7 @@ TEST(DueHistogram, AnEmptyHourTakesNoMemoryOnceItsChangesAreTaken) {
   histogram.check_invariants();
 }
 
-TEST(DueHistogram, AForecastStartsAtAMinuteAndCutsAtItsEdges) {
+TEST(DueHistogram, AForecastStartsAtAWholeMinuteAndHasExactEdges) {
   DueHistogram histogram;
   histogram.add(kNow - milliseconds{1}, kNow, 1);
   histogram.add(kNow, kNow, 2);
@@ -192,7 +192,7 @@ TEST(DueHistogram, ADayIsSpreadEvenlyOverItsMinutes) {
   EXPECT_EQ(forecast.coarse, 2'400u);
 }
 
-TEST(DueHistogram, ADayPartlyWithinTheSpanIsSharedOutAndNoneIsLost) {
+TEST(DueHistogram, ADayPartlyWithinTheSpanIsDividedWithoutALoss) {
   DueHistogram histogram;
   histogram.add(kNow, kLongAgo, 7);
   // A task lies in the middle of its seventh of the day: at 1:43, 5:09, 8:34, 12:00, 15:26, …
@@ -203,7 +203,7 @@ TEST(DueHistogram, ADayPartlyWithinTheSpanIsSharedOutAndNoneIsLost) {
   EXPECT_EQ(forecast.coarse, 3u);
 }
 
-TEST(DueHistogram, ALoneTaskOfADayIsInTheMiddleOfIt) {
+TEST(DueHistogram, TheOnlyTaskOfADayCountsInTheMiddleOfTheDay) {
   DueHistogram histogram;
   histogram.add(kNow + hours{23}, kLongAgo, 1);
   EXPECT_EQ(histogram.forecast(kNow, hours{12}, 1).counts, Counts{1});
@@ -211,7 +211,7 @@ TEST(DueHistogram, ALoneTaskOfADayIsInTheMiddleOfIt) {
   EXPECT_EQ(histogram.forecast(kNow + hours{12}, hours{12}, 1).overdue, 1u);
 }
 
-TEST(DueHistogram, ASpanBeyondAllHoldsAll) {
+TEST(DueHistogram, ASpanBeyondAllDueTimesCountsAllTasks) {
   DueHistogram histogram;
   histogram.add(kNow, kNow, 3);
   histogram.add(kNow + kDay * 36'500, kNow, 4);
@@ -362,7 +362,7 @@ class Model {
   Bins sums_;  // of the changes
 };
 
-TEST(DueHistogram, AnswersAsAScanOfAllTasksWould) {
+TEST(DueHistogram, AnswersLikeAScanOfAllTasks) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Model model(seed);

@@ -353,7 +353,7 @@ class EngineBacklog : public EngineFixture {
   std::map<std::string, QueueSettings> settings_;
 };
 
-TEST_F(EngineBacklog, EveryTaskIsWhereItShouldBeWhateverTheMemory) {
+TEST_F(EngineBacklog, EveryTaskIsInTheRightPlaceHoweverSmallTheMemory) {
   const std::uint64_t seed = test_seed();
   constexpr std::size_t kMemories[] = {8, 12, 16, 24, 40, 100};
   for (std::uint64_t i = 0; i < 6 && !HasFailure(); ++i) {

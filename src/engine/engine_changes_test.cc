@@ -55,12 +55,12 @@ TEST_F(EngineChangesTest, FollowsATaskFromItsAcceptanceToItsEnd) {
   EXPECT_EQ(told(), (Told{"1 ready→ready", "1 leased→leased", "1 completed→completed"}));
 }
 
-TEST_F(EngineChangesTest, TellsOfTasksThatAreDueAtOnce) {
+TEST_F(EngineChangesTest, ReportsTasksThatAreDueImmediately) {
   schedule("q", 0ms);
   EXPECT_EQ(told(), (Told{"1 scheduled→ready", "1 ready→ready"}));
 }
 
-TEST_F(EngineChangesTest, TellsWhyATaskCameBack) {
+TEST_F(EngineChangesTest, ReportsWhyATaskCameBack) {
   schedule("q", 0ms);
   LeaseToken token = lease_one();
   ASSERT_TRUE(engine_->release(token, 1min));
@@ -76,7 +76,7 @@ TEST_F(EngineChangesTest, TellsWhyATaskCameBack) {
   EXPECT_EQ(told(), (Told{"1 moved→ready", "1 ready→ready"}));
 }
 
-TEST_F(EngineChangesTest, TellsOfDeathAndOfAnotherLife) {
+TEST_F(EngineChangesTest, ReportsDeadTasksAndTheirRedrive) {
   schedule("q", 0ms);
   feed_.take();
   ASSERT_TRUE(engine_->bury(lease_one(), "no use"));
@@ -87,7 +87,7 @@ TEST_F(EngineChangesTest, TellsOfDeathAndOfAnotherLife) {
   EXPECT_EQ(told(), (Told{"1 redriven→ready", "1 ready→ready"}));
 }
 
-TEST_F(EngineChangesTest, TellsWhatWasDoneToATaskByRequest) {
+TEST_F(EngineChangesTest, ReportsVerbsOnATask) {
   const TaskId id = schedule("q", 1h);
   ASSERT_TRUE(engine_->move(id, Due{2h}));
   ASSERT_TRUE(engine_->edit(id, {.priority = 1}));
@@ -97,7 +97,7 @@ TEST_F(EngineChangesTest, TellsWhatWasDoneToATaskByRequest) {
                           "1 cancelled→cancelled"}));
 }
 
-TEST_F(EngineChangesTest, TellsTheSameOfTasksThatAreKeptAfterTheirEnd) {
+TEST_F(EngineChangesTest, ReportsTheSameForTasksWithARetention) {
   set("q", {.retention = 1h});
   const TaskId id = schedule("q", 1h);
   ASSERT_TRUE(engine_->cancel(id));
@@ -107,7 +107,7 @@ TEST_F(EngineChangesTest, TellsTheSameOfTasksThatAreKeptAfterTheirEnd) {
                           "2 ready→ready", "2 leased→leased", "2 completed→completed"}));
 }
 
-TEST_F(EngineChangesTest, TellsOfEachTaskThatIsPurgedRestoredOrAway) {
+TEST_F(EngineChangesTest, ReportsEachTaskThatIsPurgedRestoredOrHandedOver) {
   schedule("q", 1h);
   schedule("q", 2h);
   feed_.take();
@@ -124,7 +124,7 @@ TEST_F(EngineChangesTest, TellsOfEachTaskThatIsPurgedRestoredOrAway) {
   EXPECT_EQ(told(), Told{"3 scheduled→scheduled"});
 }
 
-TEST_F(EngineChangesTest, TellsThatALeaseOfAConnectionRanOut) {
+TEST_F(EngineChangesTest, ReportsAnExpiredLeaseThatCostsNoAttempt) {
   schedule("q", 0ms);
   ASSERT_EQ(engine_
                 ->lease({.queue = "q",
@@ -140,7 +140,7 @@ TEST_F(EngineChangesTest, TellsThatALeaseOfAConnectionRanOut) {
   EXPECT_EQ(told(), (Told{"1 expired→ready", "1 ready→ready"}));
 }
 
-TEST_F(EngineChangesTest, TellsOfADeadTaskThatIsRestored) {
+TEST_F(EngineChangesTest, ReportsARestoredDeadTask) {
   const TaskId id = schedule("q", 0ms);
   EXPECT_EQ(engine_->bury(lease("q")[0].lease, "hopeless"), LeaseOutcome::dead);
   settle();
@@ -152,7 +152,7 @@ TEST_F(EngineChangesTest, TellsOfADeadTaskThatIsRestored) {
   EXPECT_EQ(told(), Told{"1 scheduled→dead"});
 }
 
-TEST_F(EngineChangesTest, TellsWhatBecomesReadyAsItIsLoaded) {
+TEST_F(EngineChangesTest, ReportsTasksThatBecomeReadyWhenTheyAreLoaded) {
   schedule("q", 1h);
   EXPECT_EQ(told(), Told{"1 scheduled→scheduled"});
   crash();
@@ -162,21 +162,21 @@ TEST_F(EngineChangesTest, TellsWhatBecomesReadyAsItIsLoaded) {
   EXPECT_EQ(told(), Told{"1 ready→ready"});
 }
 
-TEST_F(EngineChangesTest, SaysNothingBeforeTheCommit) {
+TEST_F(EngineChangesTest, ReportsNothingBeforeTheCommit) {
   ASSERT_TRUE(engine_->schedule(request("q", 1h)));
   EXPECT_EQ(told(), Told{});
   ASSERT_TRUE(engine_->commit());
   EXPECT_EQ(told(), Told{"1 scheduled→scheduled"});
 }
 
-TEST_F(EngineChangesTest, SaysNothingOfWhatTheStoreMayNotHaveTaken) {
+TEST_F(EngineChangesTest, ReportsNothingOfAFailedCommit) {
   ASSERT_TRUE(engine_->schedule(request("q", 1h)));
   store_->fail_write(1, WriteFault::applied);
   EXPECT_FALSE(engine_->commit());
   EXPECT_EQ(told(), Told{});
 }
 
-TEST_F(EngineChangesTest, CostsNothingWhenNobodyWatches) {
+TEST_F(EngineChangesTest, KeepsNoChangesWithoutAWatcher) {
   feed_.unwatch();
   schedule("q", 0ms);
   complete(lease_one());

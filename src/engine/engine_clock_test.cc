@@ -89,7 +89,7 @@ class EngineClock : public EngineFixture {
   std::uint64_t moved_by_wall_ = 0;  // delays that were over at another wall time than was thought
 };
 
-TEST_F(EngineClock, WhateverItDoesDelaysStayAndDatesAreNotEarly) {
+TEST_F(EngineClock, StepsLeaveDelaysUnchangedAndDatesAreNeverEarly) {
   const std::uint64_t first = test_seed();
   for (std::uint64_t seed = first; seed < first + runs_wanted() && !HasFailure(); ++seed) {
     SCOPED_TRACE(replay_hint(seed));

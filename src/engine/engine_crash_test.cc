@@ -170,7 +170,7 @@ class EngineCrash : public EngineFixture {
   std::vector<LeasedTask> leases_;
 };
 
-TEST_F(EngineCrash, NothingAcknowledgedIsLostAndNothingRemovedComesBack) {
+TEST_F(EngineCrash, AcknowledgedTasksSurviveAndRemovedTasksStayAway) {
   const std::uint64_t first_seed = test_seed();
   for (std::uint64_t seed = first_seed; seed < first_seed + 20 && !HasFailure(); ++seed) {
     SCOPED_TRACE(replay_hint(seed));
@@ -180,7 +180,7 @@ TEST_F(EngineCrash, NothingAcknowledgedIsLostAndNothingRemovedComesBack) {
 }
 
 // The control: the check above finds a store that forgot one acknowledged task.
-TEST_F(EngineCrash, ALostTaskIsFound) {
+TEST_F(EngineCrash, TheCheckFindsALostTask) {
   run(1, 500);
   const auto it =
       std::ranges::find(known_, Known::acknowledged, &decltype(known_)::value_type::second);
@@ -193,7 +193,7 @@ TEST_F(EngineCrash, ALostTaskIsFound) {
   EXPECT_EQ(contradictions(), std::vector{"lost: " + to_string(it->first)});
 }
 
-TEST_F(EngineCrash, AnUnknownOutcomeIsNotAcknowledgedWhicheverWayItWent) {
+TEST_F(EngineCrash, AFailedWriteIsNotAcknowledgedWhetherItWasAppliedOrNot) {
   for (const WriteFault fault : {WriteFault::not_applied, WriteFault::applied}) {
     store_->fail_write(1, fault);
     const TaskId id = engine_->schedule(request("q", 1h)).value().task.id;

@@ -51,7 +51,7 @@ class EngineDeliverSpilled : public EngineDeliver {
   }
 };
 
-TEST_F(EngineDeliverSpilled, NeitherKindHidesTheOther) {
+TEST_F(EngineDeliverSpilled, DeliveriesAreServedBehindManyPlainTasks) {
   fill();
   EXPECT_EQ(view("q").stats.ready, 2 * kEach);
   EXPECT_EQ(deliver_all(2 * kEach), kEach) << "no worker came";
@@ -77,7 +77,7 @@ TEST_F(EngineDeliverSpilled, NorTheOtherWayRound) {
   EXPECT_EQ(view("q").bytes, 0u);
 }
 
-TEST_F(EngineDeliverSpilled, ASettingOfTheQueueHoldsForWhatIsOnDisk) {
+TEST_F(EngineDeliverSpilled, AWebhookOfTheQueueAppliesToTasksOnDisk) {
   fill();
   EXPECT_EQ(deliver_all(100), 100u);
   set("q", with_webhook());
@@ -97,7 +97,7 @@ TEST_F(EngineDeliverSpilled, ASettingOfTheQueueHoldsForWhatIsOnDisk) {
   EXPECT_EQ(view("q").stats.ready, 0u);
 }
 
-TEST_F(EngineDeliverSpilled, OneQueueIsListedPurgedAndPausedAsAWhole) {
+TEST_F(EngineDeliverSpilled, AListAPurgeAndAPauseCoverBothOrdersOfAQueue) {
   fill();
   ASSERT_EQ(lease_count("q", 3) + deliver(2).size(), 5u);
   std::size_t listed = 0;
@@ -127,7 +127,7 @@ TEST_F(EngineDeliverSpilled, AWaitingDelivererIsServedAcrossARestart) {
   }
 }
 
-TEST_F(EngineDeliverSpilled, WhatIsOnDiskAloneIsServedAfterARestart) {
+TEST_F(EngineDeliverSpilled, TasksThatAreOnlyOnDiskAreServedAfterARestart) {
   for (std::size_t i = 0; i < 1'000; ++i) ASSERT_TRUE(engine_->schedule(hook("q")));
   settle();
   ASSERT_EQ(deliver_all(950), 950u);

@@ -38,14 +38,14 @@ TEST_F(EngineDeliver, TheDelivererTakesNoTaskWithoutAWebhook) {
   EXPECT_EQ(lease_count("q", 10), 1u);
 }
 
-TEST_F(EngineDeliver, OfAQueueWithAWebhookNoMoreIsDeliveredThanAskedFor) {
+TEST_F(EngineDeliver, AQueueWithAWebhookDeliversAtMostTheRequestedNumber) {
   set("q", with_webhook());
   schedule_many("q", 10);
   EXPECT_EQ(deliver(4).size(), 4u);
   EXPECT_EQ(deliver(10).size(), 6u);
 }
 
-TEST_F(EngineDeliver, InAQueueWithAWebhookEverythingIsDelivered) {
+TEST_F(EngineDeliver, AllTasksOfAQueueWithAWebhookAreDelivered) {
   const TaskId before = schedule("q", 0ms);
   const TaskId own = schedule(hook("q"));
   const TaskId later = schedule("q", 1min);
@@ -80,7 +80,7 @@ TEST_F(EngineDeliver, WithoutItsWebhookAQueueServesItsWorkersAgain) {
   EXPECT_EQ(deliver(10).size(), 1u);
 }
 
-TEST_F(EngineDeliver, UrlAndKeysAreThoseOfTheTaskAndItsQueue) {
+TEST_F(EngineDeliver, UrlAndKeysComeFromTheTaskOrItsQueue) {
   ScheduleRequest asked = hook("q");
   asked.headers = {{"X-Tenant", "a"}};
   schedule(asked);
@@ -101,7 +101,7 @@ TEST_F(EngineDeliver, UrlAndKeysAreThoseOfTheTaskAndItsQueue) {
   for (const Delivery& delivery : both) EXPECT_EQ(delivery.keys, std::vector<std::string>{a_key()});
 }
 
-TEST_F(EngineDeliver, TheMostUrgentIsFirstWhoeverNamesTheWebhook) {
+TEST_F(EngineDeliver, TheMostUrgentTaskIsFirstWithEitherKindOfWebhook) {
   set("q", with_webhook());
   std::map<std::uint32_t, TaskId> by_priority;
   for (const std::uint32_t priority : {5u, 2u, 8u, 1u, 7u, 3u, 4u, 6u}) {
@@ -135,7 +135,7 @@ TEST_F(EngineDeliver, ADeliveryEndsAsALeaseOfAWorkerDoes) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineDeliver, WhatIsNotEndedIsHandedOutAgain) {
+TEST_F(EngineDeliver, ADeliveryThatIsNotEndedIsHandedOutAgain) {
   schedule(hook("q"));
   const Delivery first = deliver().at(0);
   advance(61s);
@@ -150,7 +150,7 @@ TEST_F(EngineDeliver, WhatIsNotEndedIsHandedOutAgain) {
 
 // ---- waiting ----
 
-TEST_F(EngineDeliver, TheDelivererIsToldAsSoonAsSomethingIsDue) {
+TEST_F(EngineDeliver, AWaitingDelivererIsServedWhenATaskIsDue) {
   std::vector<Delivery> got;
   wait_for_deliveries(got, 10);
   schedule("q", 0ms);
@@ -164,7 +164,7 @@ TEST_F(EngineDeliver, TheDelivererIsToldAsSoonAsSomethingIsDue) {
   EXPECT_EQ(got.size(), 2u) << "what was there is handed out at once";
 }
 
-TEST_F(EngineDeliver, ASecondWaitEndsTheFirstWithNothing) {
+TEST_F(EngineDeliver, ASecondWaitEndsTheFirstWithAnEmptyAnswer) {
   int first_calls = 0;
   engine_->lease_deliveries_or_wait({}, {}, [&](const Result<std::vector<Delivery>>& all) {
     ++first_calls;
@@ -178,7 +178,7 @@ TEST_F(EngineDeliver, ASecondWaitEndsTheFirstWithNothing) {
   EXPECT_EQ(got.size(), 1u);
 }
 
-TEST_F(EngineDeliver, AStopEndsTheWaitAndLetsNoneBegin) {
+TEST_F(EngineDeliver, AStopEndsTheWaitAndRefusesNewWaits) {
   int calls = 0;
   const auto count = [&](const Result<std::vector<Delivery>>& all) {
     ++calls;
@@ -193,7 +193,7 @@ TEST_F(EngineDeliver, AStopEndsTheWaitAndLetsNoneBegin) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST_F(EngineDeliver, AFailedStoreIsToldToWhoWaits) {
+TEST_F(EngineDeliver, AWaitingDelivererGetsTheErrorOfAFailedStore) {
   std::optional<Error> told;
   engine_->lease_deliveries_or_wait({}, {}, [&](const Result<std::vector<Delivery>>& all) {
     ASSERT_FALSE(all);
@@ -231,7 +231,7 @@ TEST_F(EngineDeliver, AnEditGivesOrTakesTheWebhook) {
   EXPECT_EQ(lease_ids("q", 1), std::vector<TaskId>{id});
 }
 
-TEST_F(EngineDeliver, AnEmptyQueueIsForgottenWithItsTurn) {
+TEST_F(EngineDeliver, AnEmptyQueueLeavesTheRingWhenItIsForgotten) {
   const TaskId id = schedule(hook("q"));
   ASSERT_TRUE(engine_->cancel(id));
   settle();

@@ -7,7 +7,7 @@ namespace {
 
 // ---- turns and limits ----
 
-TEST_F(EngineDeliver, AQueueOfManyDoesNotDelayTheOthers) {
+TEST_F(EngineDeliver, AQueueWithManyTasksDoesNotDelayTheOthers) {
   for (int i = 0; i < 500; ++i) ASSERT_TRUE(engine_->schedule(hook("many")));
   settle();
   for (const char* queue : {"a", "b", "c"}) schedule(hook(queue));
@@ -23,7 +23,7 @@ TEST_F(EngineDeliver, AQueueOfManyDoesNotDelayTheOthers) {
   EXPECT_EQ(deliver(1'000).size(), 500u - 5 - 1);
 }
 
-TEST_F(EngineDeliver, APauseHoldsDeliveriesBackAndItsEndIsToldToWhoWaits) {
+TEST_F(EngineDeliver, APauseHoldsDeliveriesBackAndItsEndServesTheDeliverer) {
   set("q", {.paused = true});
   schedule(hook("q"));
   std::vector<Delivery> got;
@@ -43,7 +43,7 @@ TEST_F(EngineDeliver, APauseHoldsDeliveriesBackAndItsEndIsToldToWhoWaits) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineDeliver, RateAndConcurrencyOfAQueueHold) {
+TEST_F(EngineDeliver, RateAndConcurrencyApplyToDeliveries) {
   set("q", {.rate = 2});
   for (int i = 0; i < 5; ++i) schedule(hook("q"));
   EXPECT_EQ(deliver(10).size(), 2u);
@@ -97,7 +97,7 @@ TEST_F(EngineDeliver, UnderALimitWorkersAndTheDelivererTakeTurns) {
   EXPECT_EQ(deliveries, 10);
 }
 
-TEST_F(EngineDeliver, WhereNoLimitIsSharedAWorkerIsToldAtOnceInTheDeliverersTurn) {
+TEST_F(EngineDeliver, WithoutASharedLimitAWorkerIsServedEvenInTheDeliverersTurn) {
   std::vector<Delivery> delivered;
   std::vector<LeasedTask> worked;
   for (const auto due : {10ms, 11ms}) {
@@ -118,7 +118,7 @@ TEST_F(EngineDeliver, WhereNoLimitIsSharedAWorkerIsToldAtOnceInTheDeliverersTurn
   EXPECT_EQ(delivered.size(), 1u);
 }
 
-TEST_F(EngineDeliver, WhereTheDelivererDoesNotWaitAWorkerIsToldAtOnceWhateverTheLimit) {
+TEST_F(EngineDeliver, WithoutAWaitingDelivererAWorkerIsServedEvenUnderALimit) {
   set("q", {.concurrency = 1});
   std::vector<LeasedTask> worked;
   schedule("q", 10ms);
@@ -131,7 +131,7 @@ TEST_F(EngineDeliver, WhereTheDelivererDoesNotWaitAWorkerIsToldAtOnceWhateverThe
 
 // ---- queues that the deliverer holds ----
 
-TEST_F(EngineDeliver, WhatIsHeldIsNotLeasedUntilACallNoLongerHoldsIt) {
+TEST_F(EngineDeliver, AHeldQueueIsNotLeasedUntilACallReleasesIt) {
   ASSERT_TRUE(engine_->set_queue("held", to_sink()));
   const TaskId id = schedule("held", 0ms);
   const TaskId other = schedule(hook("q"));
@@ -145,7 +145,7 @@ TEST_F(EngineDeliver, WhatIsHeldIsNotLeasedUntilACallNoLongerHoldsIt) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineDeliver, ATaskOfAHeldQueueWithAWebhookOfItsOwnIsNotHeld) {
+TEST_F(EngineDeliver, ATaskWithItsOwnWebhookIsNotHeldWithItsQueue) {
   ASSERT_TRUE(engine_->set_queue("held", to_sink()));
   const TaskId plain = schedule("held", 0ms);
   const TaskId own = schedule(hook("held"));
@@ -170,7 +170,7 @@ TEST_F(EngineDeliver, ATaskOfAHeldQueueWithAWebhookOfItsOwnIsNotHeld) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineDeliver, AWaitThatHoldsAQueueSleepsUntilAnotherHasSomething) {
+TEST_F(EngineDeliver, AWaitWithAHeldQueueEndsWhenAnotherQueueHasATask) {
   ASSERT_TRUE(engine_->set_queue("held", to_sink()));
   schedule("held", 0ms);
   std::vector<Delivery> got;
@@ -187,7 +187,7 @@ TEST_F(EngineDeliver, AWaitThatHoldsAQueueSleepsUntilAnotherHasSomething) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineDeliver, AHeldQueueThatIsRemovedOrGoesElsewhereIsNotHeldAnyMore) {
+TEST_F(EngineDeliver, RemovingAQueueOrChangingItsWebhookEndsTheHold) {
   for (const char* const queue : {"removed", "moved"}) {
     ASSERT_TRUE(engine_->set_queue(queue, to_sink()));
     schedule(queue, 0ms);

@@ -71,7 +71,7 @@ TEST_F(EngineEdit, IsRefusedForATaskThatIsLeasedOrHasEnded) {
   EXPECT_EQ(engine_->edit(TaskId{99}, {.priority = 1}).error().code, ErrorCode::not_found);
 }
 
-TEST_F(EngineEdit, KeepsToTheQuotaAndTheLimits) {
+TEST_F(EngineEdit, RespectsTheQuotaAndTheLimits) {
   const TaskId id = schedule(request("a", 1h));  // 7 bytes
   set("a", {.max_tasks = 1, .max_bytes = 8});
   const auto refusal = [&](std::size_t bytes) {
@@ -86,7 +86,7 @@ TEST_F(EngineEdit, KeepsToTheQuotaAndTheLimits) {
   EXPECT_EQ(engine_->edit(id, {.due = -1ms}).error().code, ErrorCode::invalid_argument);
 }
 
-TEST_F(EngineEdit, HoldsForTasksInMemoryOnDiskAndInAReadyLane) {
+TEST_F(EngineEdit, WorksForTasksInMemoryOnDiskAndInAReadyLane) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

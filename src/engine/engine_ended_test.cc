@@ -18,7 +18,7 @@ class EngineEnded : public EngineFixture {
 
 // ---- retention ----
 
-TEST_F(EngineEnded, ACompletedTaskIsKeptWithItsStateAndHistoryAndThenGone) {
+TEST_F(EngineEnded, ACompletedTaskIsKeptWithItsStateAndHistoryForTheRetention) {
   set("q", {.retention = 1h});
   const TaskId id = schedule("q", 0ms);
   fail(lease("q")[0].lease, 0ms);
@@ -78,7 +78,7 @@ TEST_F(EngineEnded, ATaskThatHasEndedRefusesEveryOtherVerbWithAConflict) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineEnded, WithoutRetentionNothingIsLeftOfATaskThatEnded) {
+TEST_F(EngineEnded, WithoutRetentionAnEndedTaskIsRemoved) {
   schedule("q", 0ms);
   EXPECT_EQ(complete(lease("q")[0].lease), LeaseOutcome::done);
   ASSERT_TRUE(engine_->cancel(schedule("q", 1h)));
@@ -94,7 +94,7 @@ TEST_F(EngineEnded, APurgedTaskIsKeptAsCancelled) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineEnded, TheEngineWakesItselfToForgetWhatHasEnded) {
+TEST_F(EngineEnded, TheEngineWakesUpToRemoveEndedTasks) {
   set("q", {.retention = 1h});
   for (int i = 0; i < 3'000; ++i) {
     ASSERT_TRUE(engine_->cancel(engine_->schedule(request("q", 1h)).value().task.id));
@@ -110,7 +110,7 @@ TEST_F(EngineEnded, TheEngineWakesItselfToForgetWhatHasEnded) {
 
 // A store may have to walk over what was removed: RocksDB over tombstones, PostgreSQL over rows
 // that a transaction of somebody else still sees.
-TEST_F(EngineEnded, ALookForWhatIsOverBeginsBehindWhatWasForgotten) {
+TEST_F(EngineEnded, TheSearchForExpiredTasksBeginsBehindTheRemovedTasks) {
   set("q", {.retention = 1min});
   for (int i = 0; i < 3; ++i) {
     const TaskId id = schedule("q", 0ms);
@@ -124,7 +124,7 @@ TEST_F(EngineEnded, ALookForWhatIsOverBeginsBehindWhatWasForgotten) {
   }
 }
 
-TEST_F(EngineEnded, WhatEndsAfterTheClockWasSetBackIsForgottenInTimeToo) {
+TEST_F(EngineEnded, ATaskThatEndsAfterTheClockWasPutBackIsRemovedInTime) {
   set("q", {.retention = 1min});
   for (int i = 0; i < 2; ++i) {
     const TaskId id = schedule("q", 0ms);
@@ -138,7 +138,7 @@ TEST_F(EngineEnded, WhatEndsAfterTheClockWasSetBackIsForgottenInTimeToo) {
   }
 }
 
-TEST_F(EngineEnded, RetentionHoldsForThoseThatEndFromThenOn) {
+TEST_F(EngineEnded, RetentionAppliesToTasksThatEndAfterItWasSet) {
   set("q", {.retention = 2h});
   const TaskId first = schedule("q", 1h);
   ASSERT_TRUE(engine_->cancel(first));
@@ -151,7 +151,7 @@ TEST_F(EngineEnded, RetentionHoldsForThoseThatEndFromThenOn) {
   EXPECT_EQ(state_of(second), std::nullopt);
 }
 
-TEST_F(EngineEnded, AKeyWhoseTaskIsKeptAnswersWithIt) {
+TEST_F(EngineEnded, AKeyAnswersWithItsEndedTaskDuringTheRetention) {
   set("q", {.retention = 1h});
   ScheduleRequest keyed = request("q", 1h);
   keyed.key = "k";
@@ -166,7 +166,7 @@ TEST_F(EngineEnded, AKeyWhoseTaskIsKeptAnswersWithIt) {
 
 // ---- history ----
 
-TEST_F(EngineEnded, AnAttemptTellsItsWorkerItsTimesAndItsError) {
+TEST_F(EngineEnded, AnAttemptShowsItsWorkerItsTimesAndItsError) {
   const TaskId id = schedule("q", 0ms);
   advance(5s);
   const WallTime started = wall_now();
@@ -200,7 +200,7 @@ TEST_F(EngineEnded, AnExtendedAttemptBeganWhenItsLeaseDid) {
   EXPECT_EQ(history(id).at(0).ended_at, started + 100s);
 }
 
-TEST_F(EngineEnded, ALeaseThatRanOutIsAnAttemptWithAnErrorThatSaysSo) {
+TEST_F(EngineEnded, AnExpiredLeaseIsAnAttemptWithAnError) {
   const TaskId id = schedule("q", 0ms);
   lease_as("ada");
   advance(60s);
@@ -229,7 +229,7 @@ TEST_F(EngineEnded, OnlyTheLastTenAttemptsAreRememberedAndAllAreCounted) {
   EXPECT_EQ(state_of(id), TaskState::dead);
 }
 
-TEST_F(EngineEnded, AnErrorIsCutToItsBoundAtTheEndOfACharacter) {
+TEST_F(EngineEnded, ALongErrorIsCutAtTheEndOfACharacter) {
   const TaskId id = schedule("q", 0ms);
   std::string long_error(kMaxErrorBytes - 2, 'e');
   long_error += "\xE2\x82\xAC\xE2\x82\xAC";
@@ -240,7 +240,7 @@ TEST_F(EngineEnded, AnErrorIsCutToItsBoundAtTheEndOfACharacter) {
   EXPECT_EQ(history(id)[1].error, std::string(kMaxErrorBytes, 'b'));
 }
 
-TEST_F(EngineEnded, AReleasedLeaseAndOneLostInACrashAreNoAttempts) {
+TEST_F(EngineEnded, AReleasedLeaseAndALeaseLostInACrashAreNoAttempts) {
   const TaskId id = schedule("q", 0ms);
   ASSERT_EQ(engine_->release(lease_as("ada")), LeaseOutcome::done);
   ASSERT_EQ(engine_->release(lease_as("ada"), 0ms, 5), LeaseOutcome::done);
@@ -262,7 +262,7 @@ TEST_F(EngineEnded, ARedrivenTaskKeepsItsHistoryAndCountsFromTheStart) {
   EXPECT_EQ(lease("q").at(0).attempt, 1u);
 }
 
-TEST_F(EngineEnded, AWorkerNameBeyondItsBoundIsRefused) {
+TEST_F(EngineEnded, ATooLongWorkerNameIsRefused) {
   EXPECT_EQ(
       engine_->lease({.queue = "q", .worker = std::string(kMaxWorkerBytes + 1, 'w')}).error().code,
       ErrorCode::invalid_argument);

@@ -43,7 +43,7 @@ class EngineFairness : public EngineFixture {
   std::vector<std::pair<std::string, std::size_t>> answers_;
 };
 
-TEST_F(EngineFairness, TheWorkerOfAnotherQueueIsServedInTheSameTurnAfterOneAnswerOfTheStorm) {
+TEST_F(EngineFairness, AWorkerOfAnotherQueueIsServedInTheSameTurnAfterOneLargeAnswer) {
   for (int i = 0; i < 20; ++i) work("storm", 1'000);
   work("calm", 10);
   accept("storm", 20'000);
@@ -57,7 +57,7 @@ TEST_F(EngineFairness, TheWorkerOfAnotherQueueIsServedInTheSameTurnAfterOneAnswe
   EXPECT_EQ(answers_.size(), 21u) << "each worker of the storm got its answer";
 }
 
-TEST_F(EngineFairness, TenQueuesGetTheirShareInTurn) {
+TEST_F(EngineFairness, TenQueuesTakeTurns) {
   for (int i = 0; i < 3; ++i) {
     for (int queue = 0; queue < 10; ++queue) work("q" + std::to_string(queue), 1'000);
   }
@@ -69,7 +69,7 @@ TEST_F(EngineFairness, TenQueuesGetTheirShareInTurn) {
   }
 }
 
-TEST_F(EngineFairness, ManySmallAnswersMakeUpAShareAsOneLargeDoes) {
+TEST_F(EngineFairness, ManySmallAnswersCountLikeOneLargeAnswer) {
   for (int i = 0; i < 20; ++i) work("storm", 1'000);
   for (int i = 0; i < 100; ++i) work("calm", 1);
   accept("storm", 20'000);
@@ -79,7 +79,7 @@ TEST_F(EngineFairness, ManySmallAnswersMakeUpAShareAsOneLargeDoes) {
   EXPECT_LE(handed_out(), 2 * 128u + 100);
 }
 
-TEST_F(EngineFairness, OnlyWhileAnotherQueuesWorkerWaitsIsAnAnswerCutShort) {
+TEST_F(EngineFairness, AnswersAreLimitedOnlyWhileWorkersOfOtherQueuesWait) {
   accept("storm", 5'000);
   settle();
   EXPECT_EQ(lease("storm", 1'000).size(), 1'000u);
@@ -94,7 +94,7 @@ TEST_F(EngineFairness, OnlyWhileAnotherQueuesWorkerWaitsIsAnAnswerCutShort) {
   EXPECT_EQ(lease("storm", 1'000).size(), 1'000u);
 }
 
-TEST_F(EngineFairness, ALeaseServesTheWorkersOfItsOwnQueueFirstAndOfNoOther) {
+TEST_F(EngineFairness, ALeaseFirstServesTheWaitingWorkersOfItsQueueOnly) {
   work("q", 1);
   work("q", 1);
   work("storm", 1'000);
@@ -128,7 +128,7 @@ class TickingClock final : public Clock {
   bool ticks_ = false;
 };
 
-TEST_F(EngineFairness, WhatBecomesDueWhileTheMemoryIsTendedIsHandedOutInTheSameTurn) {
+TEST_F(EngineFairness, TasksThatBecomeDueDuringMemoryWorkAreHandedOutInTheSameTurn) {
   crash();
   TickingClock clock(clock_);
   memory_store_ = MemoryStore::open(*disk_).value();
@@ -213,7 +213,7 @@ TEST_F(EngineThreadFairness, ACommandForAnotherQueueWaitsForASliceAndOneCommandO
   EXPECT_EQ(at("none"), slice + 2);
 }
 
-TEST_F(EngineThreadFairness, ALineOfItsOwnIsNotAmongThoseOfNoQueue) {
+TEST_F(EngineThreadFairness, CommandsWithTheirOwnLineDoNotWaitForCommandsWithoutAQueue) {
   start();
   for (int i = 0; i < 200; ++i) post("", "none");
   ASSERT_TRUE(thread_->post([this](Engine& /*engine*/) { ran_.emplace_back("own"); },
@@ -223,7 +223,7 @@ TEST_F(EngineThreadFairness, ALineOfItsOwnIsNotAmongThoseOfNoQueue) {
   EXPECT_EQ(std::ranges::find(ran_, "own") - ran_.begin(), EngineThread::kSlice / 1ms + 1);
 }
 
-TEST_F(EngineThreadFairness, ToFindTheQueuesOfManyTakesNothingFromThoseThatWait) {
+TEST_F(EngineThreadFairness, FindingTheQueuesOfNewCommandsTakesNoTimeFromWaitingCommands) {
   start();
   std::promise<std::size_t> ran_before;
   ASSERT_TRUE(thread_->post([&](Engine& engine) {
@@ -264,7 +264,7 @@ TEST_F(EngineThreadFairness, AWaitingWorkerIsServedBetweenTheCommandsOfAFlood) {
   finish();
 }
 
-TEST_F(EngineThreadFairness, InAQueueAndAmongThoseOfNoneTheOrderStays) {
+TEST_F(EngineThreadFairness, CommandsOfAQueueAndCommandsWithoutAQueueKeepTheirOrder) {
   start();
   std::vector<std::string> a;
   std::vector<std::string> none;

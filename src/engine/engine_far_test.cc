@@ -55,7 +55,7 @@ TEST_F(EngineFar, FarTasksAreThoseOnDiskAfterAPlaceInDueOrder) {
   EXPECT_EQ(far_ids(last_at(Lane::due, WallTime{wall_now() + 2h}), 9), std::vector{later});
 }
 
-TEST_F(EngineFar, ATaskThatWasHandedOverIsNotHereInAnySense) {
+TEST_F(EngineFar, NoVerbFindsATaskThatWasHandedOver) {
   const TaskId id = schedule("q", 2h);
   const Task task = stored(id);
   mark(id);
@@ -73,7 +73,7 @@ TEST_F(EngineFar, ATaskThatWasHandedOverIsNotHereInAnySense) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineFar, ATaskThatIsPutBackIsAsItWasAndMarked) {
+TEST_F(EngineFar, ATaskThatIsPutBackIsUnchangedAndMarked) {
   const TaskId id = schedule({.queue = "q", .payload = {.data = "[1,2]"}, .due = 2h});
   const Task task = stored(id);
   hand_over(task);
@@ -88,7 +88,7 @@ TEST_F(EngineFar, ATaskThatIsPutBackIsAsItWasAndMarked) {
   EXPECT_EQ(lease_ids("q", 9), std::vector{id});
 }
 
-TEST_F(EngineFar, WhatIsMarkedDoesNotComeBack) {
+TEST_F(EngineFar, AMarkedTaskIsNotPutBack) {
   const TaskId id = schedule("q", 2h);
   const Task task = stored(id);
   mark(id);
@@ -101,7 +101,7 @@ TEST_F(EngineFar, WhatIsMarkedDoesNotComeBack) {
   EXPECT_TRUE(engine_->marked(9).value().empty());
 }
 
-TEST_F(EngineFar, OfATaskThatIsHereTheOtherCopyIsMarkedOnly) {
+TEST_F(EngineFar, PuttingBackATaskThatIsHereOnlyMarksIt) {
   const TaskId id = schedule("q", 2h);
   Task other = stored(id);
   other.payload.data = "[\"other\"]";
@@ -110,7 +110,7 @@ TEST_F(EngineFar, OfATaskThatIsHereTheOtherCopyIsMarkedOnly) {
   EXPECT_EQ(engine_->marked(9).value(), std::vector{id});
 }
 
-TEST_F(EngineFar, WhatHasChangedOrIsNearOrHasAKeyIsNotHandedOver) {
+TEST_F(EngineFar, ATaskThatHasChangedOrIsNearOrHasAKeyIsNotHandedOver) {
   const TaskId moved = schedule("q", 2h);
   const Task before = stored(moved);
   ASSERT_TRUE(engine_->move(moved, Due{3h}));
@@ -152,7 +152,7 @@ TEST_F(EngineFar, MarksAreListedPageByPageAndSurviveACrash) {
   EXPECT_TRUE(engine_->is_here_or_marked(ids[0]).value());
 }
 
-TEST_F(EngineFar, AMarkThatIsTakenBackStaysSoWhenTheWallClockIsSteppedBack) {
+TEST_F(EngineFar, ARemovedMarkStaysRemovedWhenTheWallClockIsSteppedBack) {
   const TaskId id{TaskId{}.next()};
   Task copy = copy_of(id);
   copy.due_at = WallTime{};  // not remembered any more once it is forgotten
@@ -166,7 +166,7 @@ TEST_F(EngineFar, AMarkThatIsTakenBackStaysSoWhenTheWallClockIsSteppedBack) {
 }
 
 // Whether it was a mark, or one that was taken back, nobody can tell.
-TEST_F(EngineFar, ADamagedMarkHidesNoOtherAndCountsWhileItsTaskIsHere) {
+TEST_F(EngineFar, ADamagedMarkCountsWhileItsTaskIsHereAndOtherMarksAreListed) {
   const TaskId here = schedule("q", 2h);
   const TaskId sound = schedule("q", 3h);
   const TaskId gone = schedule("q", 4h);
@@ -192,7 +192,7 @@ TEST_F(EngineFar, ADamagedMarkHidesNoOtherAndCountsWhileItsTaskIsHere) {
 }
 
 // The other system may be put back to an older state, which has the task again.
-TEST_F(EngineFar, ACopyThatWasForgottenDoesNotComeBack) {
+TEST_F(EngineFar, AForgottenCopyIsNotPutBack) {
   const TaskId id = schedule("q", 2h);
   const Task task = stored(id);
   hand_over(task);
@@ -228,7 +228,7 @@ TEST_F(EngineFar, ATaskThatIsHandedOverAgainMayComeBackAgain) {
   EXPECT_EQ(put_back(task), 1u);
 }
 
-TEST_F(EngineFar, TheStampIsNoMarkAndSurvivesACrash) {
+TEST_F(EngineFar, TheStampIsNotListedAsAMarkAndSurvivesACrash) {
   EXPECT_EQ(engine_->external_stamp().value(), ExternalStamp{});
   const ExternalStamp stamp{.generation = 7, .tasks = 3, .complete_at = wall_now()};
   engine_->set_external_stamp(stamp);
@@ -243,7 +243,7 @@ TEST_F(EngineFar, TheStampIsNoMarkAndSurvivesACrash) {
   EXPECT_EQ(engine_->external_stamp().value(), ExternalStamp{}) << "it is written anew in time";
 }
 
-TEST_F(EngineFar, OneThatCannotBePutBackDoesNotKeepTheOthersAway) {
+TEST_F(EngineFar, AnErrorOfOneTaskDoesNotPreventTheOthersFromBeingPutBack) {
   const TaskId id = schedule("q", 2h);
   const Task good = stored(id);
   hand_over(good);

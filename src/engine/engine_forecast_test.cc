@@ -71,14 +71,14 @@ TEST_F(EngineForecast, TasksAreCountedInTheMinuteInWhichTheyAreDue) {
   EXPECT_EQ(all(forecast), 4u);
 }
 
-TEST_F(EngineForecast, ATaskOfThisTurnIsCountedAndGoneWithACrash) {
+TEST_F(EngineForecast, ATaskIsCountedInItsTurnAndNotAfterACrash) {
   ASSERT_TRUE(engine_->schedule(request("q", 5min)));
   EXPECT_EQ(all(next_hour()), 1u);
   crash_and_open();
   EXPECT_EQ(all(next_hour()), 0u);
 }
 
-TEST_F(EngineForecast, WhatIsReadyOrLeasedIsOverdueOnceItsMinuteIsOver) {
+TEST_F(EngineForecast, ReadyAndLeasedTasksAreOverdueAfterTheirMinute) {
   for (int i = 0; i < 3; ++i) schedule("q", 0ms);
   lease("q");
   EXPECT_EQ(next_hour().counts[0], 3u);
@@ -104,7 +104,7 @@ TEST_F(EngineForecast, DeadAndEndedTasksAreNotCountedUntilTheyLiveAgain) {
   EXPECT_EQ(all(next_hour()), 0u);
 }
 
-TEST_F(EngineForecast, ADeadTaskThatIsCancelledIsNotTakenAwayTwice) {
+TEST_F(EngineForecast, ACancelledDeadTaskIsSubtractedOnce) {
   const TaskId id = schedule("q", 0ms);
   schedule("q", 30s);
   ASSERT_EQ(engine_->bury(lease("q").at(0).lease, "no"), LeaseOutcome::dead);
@@ -113,7 +113,7 @@ TEST_F(EngineForecast, ADeadTaskThatIsCancelledIsNotTakenAwayTwice) {
   EXPECT_EQ(next_hour().counts[0], 1u);
 }
 
-TEST_F(EngineForecast, FarTasksAreKnownByTheDayAndNoneIsMissing) {
+TEST_F(EngineForecast, FarTasksAreCountedByTheDayWithoutALoss) {
   const TaskId far = schedule("q", 24h * 500);
   schedule("q", 24h * 399);
   const Forecast years = engine_->forecast(24h * 1'000, 1'000).value();
@@ -142,13 +142,13 @@ TEST_F(EngineForecast, ARestoredTaskIsCounted) {
   EXPECT_EQ(all(next_hour()), 1u);
 }
 
-TEST_F(EngineForecast, AnAnswerNobodyCouldReadIsRefused) {
+TEST_F(EngineForecast, TooManyBinsAreRefused) {
   EXPECT_EQ(engine_->forecast(1ms, 1).error().field, "span");
   EXPECT_EQ(engine_->forecast(1h, 0).error().field, "bins");
   EXPECT_EQ(engine_->forecast(1h, kMaxForecastBins + 1).error().field, "bins");
 }
 
-TEST_F(EngineForecast, ItIsWhatAScanCountsAfterRandomVerbsAndCrashes) {
+TEST_F(EngineForecast, EqualsAScanAfterRandomVerbsAndCrashes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

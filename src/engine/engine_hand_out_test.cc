@@ -43,7 +43,7 @@ class EngineHandOut : public EngineFixture {
   std::vector<LeasedTask> got_;
 };
 
-TEST_F(EngineHandOut, ATurnTellsWhoWaitsForADueTaskBeforeItCommitsWhatOthersChanged) {
+TEST_F(EngineHandOut, ATurnServesAWaitingWorkerBeforeItCommitsOtherChanges) {
   schedule("q", 10ms);
   wait("q");
   settle();
@@ -53,7 +53,7 @@ TEST_F(EngineHandOut, ATurnTellsWhoWaitsForADueTaskBeforeItCommitsWhatOthersChan
   EXPECT_EQ(told_, (Told{"task", "commit"}));
 }
 
-TEST_F(EngineHandOut, ACommitThatFailsTakesBackNothingOfThat) {
+TEST_F(EngineHandOut, AFailedCommitLeavesTheServedLeaseValid) {
   schedule("q", 10ms);
   wait("q");
   settle();
@@ -69,7 +69,7 @@ TEST_F(EngineHandOut, ACommitThatFailsTakesBackNothingOfThat) {
   EXPECT_EQ(again[0].attempt, got_[0].attempt);
 }
 
-TEST_F(EngineHandOut, ATaskThatIsNotDurableYetIsToldAfterItsCommit) {
+TEST_F(EngineHandOut, ANewTaskIsHandedOutAfterItsCommit) {
   wait("q");
   settle();
   change();
@@ -79,7 +79,7 @@ TEST_F(EngineHandOut, ATaskThatIsNotDurableYetIsToldAfterItsCommit) {
   EXPECT_EQ(told_, (Told{"commit", "task"}));
 }
 
-TEST_F(EngineHandOut, ATaskThatIsLostWithItsCommitIsToldToNobody) {
+TEST_F(EngineHandOut, ATaskOfAFailedCommitIsNotHandedOut) {
   wait("q");
   settle();
   ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
@@ -88,7 +88,7 @@ TEST_F(EngineHandOut, ATaskThatIsLostWithItsCommitIsToldToNobody) {
   EXPECT_EQ(told_, Told{"error"});
 }
 
-TEST_F(EngineHandOut, ATaskThatWasChangedIsHandedOutAsChanged) {
+TEST_F(EngineHandOut, AnEditedTaskIsHandedOutWithItsChanges) {
   const TaskId id = schedule("q", 10ms);
   wait("q");
   settle();
@@ -101,7 +101,7 @@ TEST_F(EngineHandOut, ATaskThatWasChangedIsHandedOutAsChanged) {
   EXPECT_EQ(got_[0].task.payload.data, "2");
 }
 
-TEST_F(EngineHandOut, BetweenCommandsItComesOnceATickOfWhatIsDue) {
+TEST_F(EngineHandOut, BetweenCommandsDueTasksAreHandedOutOncePerTick) {
   const TaskId first = schedule("q", 10ms);
   const TaskId second = schedule("q", 11ms);
   wait("q");
@@ -118,7 +118,7 @@ TEST_F(EngineHandOut, BetweenCommandsItComesOnceATickOfWhatIsDue) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineHandOut, ManyWorkersThatWaitForAQueueAreAllServedInTheOrderInWhichTheyCame) {
+TEST_F(EngineHandOut, ManyWaitingWorkersOfAQueueAreServedInTheirOrder) {
   std::vector<TaskId> tasks;
   for (int i = 0; i < 100; ++i) {
     tasks.push_back(schedule("q", 1s));
@@ -131,7 +131,7 @@ TEST_F(EngineHandOut, ManyWorkersThatWaitForAQueueAreAllServedInTheOrderInWhichT
 
 // ---- while it writes ----
 
-TEST_F(EngineHandOut, WhatBecomesDueWhileACommitIsWrittenIsHandedOutBeforeItIsOver) {
+TEST_F(EngineHandOut, TasksThatBecomeDueDuringAWriteAreHandedOutDuringIt) {
   schedule("q", 10ms);
   wait("q");
   settle();
@@ -147,7 +147,7 @@ TEST_F(EngineHandOut, WhatBecomesDueWhileACommitIsWrittenIsHandedOutBeforeItIsOv
   engine_->check_invariants();
 }
 
-TEST_F(EngineHandOut, ATaskWhoseChangeIsBeingWrittenWaitsForIt) {
+TEST_F(EngineHandOut, ATaskWhoseChangeIsBeingWrittenWaitsForTheEndOfTheWrite) {
   const TaskId id = schedule("q", 10ms);
   wait("q");
   settle();
@@ -160,7 +160,7 @@ TEST_F(EngineHandOut, ATaskWhoseChangeIsBeingWrittenWaitsForIt) {
   EXPECT_EQ(got_[0].task.payload.data, "2");
 }
 
-TEST_F(EngineHandOut, ARecordThatCannotBeReadMeanwhileIsTheTurnsMatter) {
+TEST_F(EngineHandOut, ATaskThatCannotBeReadDuringAWriteIsLeftToTheTurn) {
   const TaskId id = schedule("q", 10ms);
   wait("q");
   settle();
@@ -193,7 +193,7 @@ TEST_F(EngineHandOut, ADamagedRecordIsNotSetAsideWhileTheStoreWrites) {
   EXPECT_EQ(engine_->stats().counters.quarantined, 1u);
 }
 
-TEST_F(EngineHandOut, WithoutAWorkerThatWaitsOrATaskThatIsDueSoonNothingIsDoneMeanwhile) {
+TEST_F(EngineHandOut, WithoutAWaitingWorkerOrASoonDueTaskNothingHappensDuringAWrite) {
   int writes = 0;
   store_->during_writes([&] { ++writes; });
   schedule("q", 1h);
@@ -230,7 +230,7 @@ TEST_F(EngineHandOut, ALimitOfTheQueueHoldsItsTasksBack) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineHandOut, AWorkerOfSeveralQueuesGetsTheMostUrgentOfThem) {
+TEST_F(EngineHandOut, AWorkerOfSeveralQueuesGetsTheirMostUrgentTask) {
   schedule("a", 10ms);
   ScheduleRequest asked = request("b", 10ms);
   asked.rules.priority = 1;
@@ -242,7 +242,7 @@ TEST_F(EngineHandOut, AWorkerOfSeveralQueuesGetsTheMostUrgentOfThem) {
   EXPECT_EQ(got_ids(), std::vector<TaskId>{urgent});
 }
 
-TEST_F(EngineHandOut, AWorkerOfSeveralQueuesPassesOverOneThatIsHeldBack) {
+TEST_F(EngineHandOut, AWorkerOfSeveralQueuesIsServedAlthoughALimitHoldsOneQueueBack) {
   ScheduleRequest asked = request("held", 10ms);
   asked.rules.priority = 1;
   schedule(asked);
@@ -259,7 +259,7 @@ TEST_F(EngineHandOut, AWorkerOfSeveralQueuesPassesOverOneThatIsHeldBack) {
 
 /// Verbs, workers that wait, and time that passes while commits are written; a memory that is far
 /// too small. Each task is handed out to one at a time, as it was left by who changed it last.
-TEST_F(EngineHandOut, WhateverHappensWhileItWritesEachTaskComesOnceAndAsItIs) {
+TEST_F(EngineHandOut, InRandomRunsEachTaskIsHandedOutOnceWithItsLastChanges) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -48,7 +48,7 @@ class EngineKeys : public EngineFixture {
 
 // ---- the same content ----
 
-TEST_F(EngineKeys, AskingTwiceMakesOneTaskAndTheSecondAnswerIsTheFirst) {
+TEST_F(EngineKeys, RepeatingARequestCreatesOneTaskAndGivesTheSameAnswer) {
   const TaskSnapshot first = again(keyed("q", 1h));
   EXPECT_FALSE(first.was_there);
   expect_found(keyed("q", 1h), first.task.id, TaskState::scheduled);
@@ -57,7 +57,7 @@ TEST_F(EngineKeys, AskingTwiceMakesOneTaskAndTheSecondAnswerIsTheFirst) {
   EXPECT_EQ(engine_->stats().counters.scheduled, 1u);
 }
 
-TEST_F(EngineKeys, TheSecondAnswerIsTheTaskAsItIsNow) {
+TEST_F(EngineKeys, ARepeatedRequestShowsThePresentStateOfTheTask) {
   const TaskId id = schedule(keyed("q", 1h));
   ASSERT_TRUE(engine_->move(id, 2h));
   settle();
@@ -140,7 +140,7 @@ TEST_F(EngineKeys, ACancelledTaskKeepsItsKeyForTheRetentionToo) {
   EXPECT_FALSE(again(keyed("q", 1h)).was_there);
 }
 
-TEST_F(EngineKeys, AskingDoesNotMakeTheKeyStandLonger) {
+TEST_F(EngineKeys, RepeatingARequestDoesNotProlongTheKey) {
   complete_one(keyed("q", 0ms));
   for (int minute = 0; minute < 9; ++minute) {
     advance(1min);
@@ -150,7 +150,7 @@ TEST_F(EngineKeys, AskingDoesNotMakeTheKeyStandLonger) {
   EXPECT_FALSE(again(keyed("q", 0ms)).was_there);
 }
 
-TEST_F(EngineKeys, TheQueueSaysHowLongAKeyStandsForThoseThatEndFromThenOn) {
+TEST_F(EngineKeys, AChangedKeyRetentionAppliesToTasksThatEndAfterIt) {
   const TaskId before = complete_one(keyed("q", 0ms, "before"));
   set("q", {.key_retention = 1h});
   complete_one(keyed("q", 0ms, "after"));
@@ -174,7 +174,7 @@ TEST_F(EngineKeys, AKeyCanBeUsedAgainAndAgainOverManyRetentions) {
   EXPECT_EQ(std::ranges::adjacent_find(ids), ids.end());
 }
 
-TEST_F(EngineKeys, ANewTaskUnderAnExpiredKeyHoldsItWhenTheOldOneIsTrimmed) {
+TEST_F(EngineKeys, TrimmingAnExpiredKeyLeavesItsNewTaskTheKey) {
   complete_one(keyed("q", 0ms));
   advance(10min);
   const TaskId id = schedule(keyed("q", 24h));
@@ -186,7 +186,7 @@ TEST_F(EngineKeys, ANewTaskUnderAnExpiredKeyHoldsItWhenTheOldOneIsTrimmed) {
 
 // ---- other content ----
 
-TEST_F(EngineKeys, AnotherContentUnderTheSameKeyIsAConflictNamingTheKey) {
+TEST_F(EngineKeys, OtherContentWithTheSameKeyIsAConflict) {
   schedule(keyed("q", 1h));
   ScheduleRequest other = keyed("q", 1h);
   other.payload.data = "{\"n\":2}";
@@ -198,7 +198,7 @@ TEST_F(EngineKeys, AnotherContentUnderTheSameKeyIsAConflictNamingTheKey) {
   EXPECT_EQ(live_tasks("q"), 1u);
 }
 
-TEST_F(EngineKeys, TheDelayCountsAsItWasSentAndNotTheInstantItBecomes) {
+TEST_F(EngineKeys, TheContentOfAKeyIncludesTheDelayNotTheDueTime) {
   const WallTime at = wall_now() + 1h;
   const TaskId id = schedule(keyed("q", 1h));
   expect_conflict(keyed("q", at));
@@ -208,7 +208,7 @@ TEST_F(EngineKeys, TheDelayCountsAsItWasSentAndNotTheInstantItBecomes) {
   expect_found(keyed("q", 1h), id, TaskState::scheduled);
 }
 
-TEST_F(EngineKeys, AnotherContentIsAConflictAlsoAfterTheEndUntilTheKeyExpires) {
+TEST_F(EngineKeys, OtherContentIsAConflictUntilTheKeyExpires) {
   complete_one(keyed("q", 0ms));
   expect_conflict(keyed("q", 1ms));
   crash_and_open();
@@ -227,7 +227,7 @@ TEST_F(EngineKeys, AConflictLeavesNothingBehind) {
 
 // ---- the same turn, crashes ----
 
-TEST_F(EngineKeys, AskingTwiceInOneTurnMakesOneTask) {
+TEST_F(EngineKeys, RepeatingARequestInOneTurnCreatesOneTask) {
   const TaskSnapshot first = engine_->schedule(keyed("q", 1h)).value();
   const TaskSnapshot second = engine_->schedule(keyed("q", 1h)).value();
   EXPECT_FALSE(first.was_there);
@@ -251,7 +251,7 @@ TEST_F(EngineKeys, AKeyOfATaskCancelledInTheSameTurnStandsForIt) {
   EXPECT_TRUE(again(keyed("q", 1h)).was_there);
 }
 
-TEST_F(EngineKeys, AnExpiredKeyIsTakenOverAndEndedInOneTurn) {
+TEST_F(EngineKeys, AnExpiredKeyIsUsedAgainByATaskThatEndsInTheSameTurn) {
   complete_one(keyed("q", 0ms));
   clock_.advance(10min);  // no turn: the old key is not trimmed yet
   const TaskSnapshot view = engine_->schedule(keyed("q", 1h)).value();
@@ -306,7 +306,7 @@ TEST_F(EngineKeys, WithoutAKeyEveryRequestIsATask) {
   EXPECT_NE(schedule("q", 1h), schedule("q", 1h));
 }
 
-TEST_F(EngineKeys, AKeyLeadsToItsTaskUntilThatHasEnded) {
+TEST_F(EngineKeys, AKeyFindsItsTaskUntilTheTaskEnds) {
   const TaskId id = engine_->schedule(keyed("q", 0ms)).value().task.id;
   EXPECT_EQ(engine_->id_of_key("q", "k").value(), id) << "in the same turn";
   settle();
@@ -319,7 +319,7 @@ TEST_F(EngineKeys, AKeyLeadsToItsTaskUntilThatHasEnded) {
   EXPECT_EQ(engine_->id_of_key("q", "k").error().code, ErrorCode::not_found);
 }
 
-TEST_F(EngineKeys, AKeyNobodyUsedIsNotFound) {
+TEST_F(EngineKeys, AnUnusedKeyIsNotFound) {
   EXPECT_EQ(engine_->id_of_key("q", "k").error().code, ErrorCode::not_found);
   schedule(keyed("q", 1h));
   EXPECT_EQ(engine_->id_of_key("q", "other").error().code, ErrorCode::not_found);
@@ -391,7 +391,7 @@ TEST_F(EngineKeys, ManyAreCancelledByKeyAfterTwoReads) {
   EXPECT_EQ(disk_->record_count(), 0u);
 }
 
-TEST_F(EngineKeys, WhatThisTurnHasChangedCountsMoreThanWhatWasReadAhead) {
+TEST_F(EngineKeys, StagedChangesCountMoreThanRecordsReadAhead) {
   const TaskId id = schedule(keyed("q", 24h));
   const TaskId other = schedule(keyed("q", 24h, "other"));
   const std::vector<std::string> keys{"k", "other"};
@@ -407,7 +407,7 @@ TEST_F(EngineKeys, WhatThisTurnHasChangedCountsMoreThanWhatWasReadAhead) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineKeys, WhatWasReadAheadIsForgottenWithTheCommit) {
+TEST_F(EngineKeys, RecordsReadAheadAreDroppedByTheCommit) {
   const TaskId id = schedule(keyed("q", 24h));
   const std::vector<std::string> keys{"k"};
   engine_->read_ahead("q", keys);
@@ -422,7 +422,7 @@ TEST_F(EngineKeys, WhatWasReadAheadIsForgottenWithTheCommit) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineKeys, WhatCannotBeReadAheadIsLeftToTheVerb) {
+TEST_F(EngineKeys, AnErrorOfAReadAheadIsLeftToTheVerb) {
   const TaskId id = schedule(keyed("q", 24h));
   const std::vector<std::string> keys{"k", "none"};
   const std::vector<TaskId> ids{id, TaskId{id.value + 4'096}};
@@ -441,7 +441,7 @@ TEST_F(EngineKeys, WhatCannotBeReadAheadIsLeftToTheVerb) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineKeys, AKeyReadAheadIsOfItsQueueOnly) {
+TEST_F(EngineKeys, AKeyReadAheadCountsForItsQueueOnly) {
   const TaskId here = schedule(keyed("q", 24h));
   const TaskId there = schedule(keyed("p", 24h));
   const std::vector<std::string> keys{"k"};
@@ -456,7 +456,7 @@ TEST_F(EngineKeys, AnInvalidKeyIsRefusedNamingTheField) {
   EXPECT_TRUE(engine_->schedule(keyed("q", 1h, std::string(kMaxKeyBytes, 'k'))));
 }
 
-TEST_F(EngineKeys, AFullQueueStillAnswersForAKeyItKnows) {
+TEST_F(EngineKeys, AFullQueueStillAnswersForAKnownKey) {
   const TaskId id = schedule(keyed("q", 1h));
   set("q", {.max_tasks = 1});
   expect_found(keyed("q", 1h), id, TaskState::scheduled);

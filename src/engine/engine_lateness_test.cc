@@ -36,7 +36,7 @@ class EngineLateness : public EngineFixture {
 
 constexpr ByCause<std::uint64_t> kWorker{0, 0, 0, 1};
 
-TEST_F(EngineLateness, NobodyAskedForIt) {
+TEST_F(EngineLateness, NoWorkerAskedForTheTask) {
   schedule("q", 1s);
   advance(1s);
   advance(5s);
@@ -45,7 +45,7 @@ TEST_F(EngineLateness, NobodyAskedForIt) {
   EXPECT_EQ(late().time, (LatenessParts{0ms, 0ms, 0ms, 5s}));
 }
 
-TEST_F(EngineLateness, WhatIsLessThanASecondIsOnlyAddedUp) {
+TEST_F(EngineLateness, LatenessBelowASecondIsOnlySummedUp) {
   schedule("q", 0ms);
   advance(999ms);
   EXPECT_EQ(lease_late("q"), LatenessParts{});
@@ -53,14 +53,14 @@ TEST_F(EngineLateness, WhatIsLessThanASecondIsOnlyAddedUp) {
   EXPECT_EQ(late().time, (LatenessParts{0ms, 0ms, 0ms, 999ms}));
 }
 
-TEST_F(EngineLateness, TheEngineHadNotComeToIt) {
+TEST_F(EngineLateness, TheEngineWasBehind) {
   schedule("q", 1s);
   pass(5s);
   settle();
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 4s, 0ms, 0ms}));
 }
 
-TEST_F(EngineLateness, ItWasDueBeforeTheServerStarted) {
+TEST_F(EngineLateness, TheTaskWasDueBeforeTheStart) {
   schedule("q", 1s);
   crash();
   pass(10s);
@@ -70,7 +70,7 @@ TEST_F(EngineLateness, ItWasDueBeforeTheServerStarted) {
   EXPECT_EQ(late().tasks, (ByCause<std::uint64_t>{1, 0, 0, 0}));
 }
 
-TEST_F(EngineLateness, APausedQueueHeldItBackAndThenNobodyAsked) {
+TEST_F(EngineLateness, APauseHeldTheTaskBackAndThenNoWorkerAsked) {
   schedule("q", 1s);
   set("q", {.paused = true});
   advance(1s);
@@ -90,7 +90,7 @@ TEST_F(EngineLateness, APauseOutlivesACrash) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 4s, 1s}));
 }
 
-TEST_F(EngineLateness, OnlyThePauseAfterItWasDueCounts) {
+TEST_F(EngineLateness, OnlyTheTimeOfAPauseAfterTheDueTimeCounts) {
   set("q", {.paused = true});
   advance(1h);
   set("q", {});
@@ -117,7 +117,7 @@ TEST_F(EngineLateness, AUsedUpRateHoldsBackUntilTheNextSecond) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 1s, 500ms}));
 }
 
-TEST_F(EngineLateness, AsManyLeasesAsTheQueueMayHaveHoldBack) {
+TEST_F(EngineLateness, TheConcurrencyOfTheQueueHoldsTasksBack) {
   set("q", {.concurrency = 1});
   schedule_many("q", 2);
   const LeaseToken first = lease("q")[0].lease;
@@ -127,7 +127,7 @@ TEST_F(EngineLateness, AsManyLeasesAsTheQueueMayHaveHoldBack) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 4s, 1s}));
 }
 
-TEST_F(EngineLateness, AsManyLeasesAsThereMayBeHoldBackEveryQueue) {
+TEST_F(EngineLateness, TheLimitOfAllLeasesHoldsEveryQueueBack) {
   options_.max_loaded = 4;  // of which one may be leased
   open_on_a_new_disk();
   schedule("full", 0ms);
@@ -140,7 +140,7 @@ TEST_F(EngineLateness, AsManyLeasesAsThereMayBeHoldBackEveryQueue) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 4s, 1s}));
 }
 
-TEST_F(EngineLateness, ATaskThatWasGivenBackCountsFromThenOn) {
+TEST_F(EngineLateness, LatenessOfAReleasedTaskCountsFromItsRelease) {
   schedule("q", 0ms);
   const LeaseToken first = lease("q")[0].lease;
   advance(20s);
@@ -149,7 +149,7 @@ TEST_F(EngineLateness, ATaskThatWasGivenBackCountsFromThenOn) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 0ms, 2s}));
 }
 
-TEST_F(EngineLateness, ADateThatHadPassedCountsFromWhenItWasAskedFor) {
+TEST_F(EngineLateness, LatenessOfAPastDateCountsFromTheRequest) {
   schedule("q", WallTime{wall_now() - 24h});
   advance(2s);
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 0ms, 2s}));
@@ -161,7 +161,7 @@ TEST_F(EngineLateness, ADateThatHadPassedCountsFromWhenItWasAskedFor) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 0ms, 3s}));
 }
 
-TEST_F(EngineLateness, ADateThatHadPassedCountsFromThenOnAfterACrashToo) {
+TEST_F(EngineLateness, LatenessOfAPastDateCountsFromTheRequestAfterACrashToo) {
   schedule("q", WallTime{wall_now() - 24h});
   crash();
   pass(10s);
@@ -169,7 +169,7 @@ TEST_F(EngineLateness, ADateThatHadPassedCountsFromThenOnAfterACrashToo) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{10s, 0ms, 0ms, 0ms}));
 }
 
-TEST_F(EngineLateness, EachAttemptKeepsItsOwn) {
+TEST_F(EngineLateness, EachAttemptKeepsItsOwnLateness) {
   const TaskId id = schedule("q", 0ms);
   advance(4s);
   lease_late("q");
@@ -185,7 +185,7 @@ TEST_F(EngineLateness, EachAttemptKeepsItsOwn) {
   EXPECT_EQ(history[1].late, (LatenessParts{0ms, 3s, 0ms, 0ms}));
 }
 
-TEST_F(EngineLateness, OfWhatWaitedOnDiskThePauseIsKnownToo) {
+TEST_F(EngineLateness, APauseCountsForTasksThatWaitedOnDiskToo) {
   options_.max_loaded = 16;
   open_on_a_new_disk();
   set("q", {.paused = true});
@@ -196,7 +196,7 @@ TEST_F(EngineLateness, OfWhatWaitedOnDiskThePauseIsKnownToo) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 8s, 0ms}));
 }
 
-TEST_F(EngineLateness, ADateThatHadPassedFiresInTimeAlsoWhereThereIsABacklog) {
+TEST_F(EngineLateness, APastDateFiresInTimeEvenDuringABacklog) {
   options_.max_loaded = 16;
   open_on_a_new_disk();
   schedule_many("q", 50);
