@@ -36,7 +36,7 @@ constexpr std::size_t crowd_of(std::size_t max_loaded) noexcept {
 Result<bool> is_new_beside(const std::string& queue, WallTime created_at, const Task& task) {
   if (queue == task.queue && created_at == task.created_at) return false;
   return Error{ErrorCode::conflict,
-               "task " + to_string(task.id) + " is another one here, of queue " + queue +
+               "id " + to_string(task.id) + " already belongs to another task of queue " + queue +
                    ": restore into an empty server",
                "id"};
 }
@@ -144,7 +144,7 @@ Result<TaskSnapshot> Engine::accept(ScheduleRequest request) {
     return std::move(allowed).error();
   }
   if (records_.last_id().next().value >= TaskId::kEnd) {
-    return Error{ErrorCode::resource_exhausted, "every id has been given out", ""};
+    return Error{ErrorCode::resource_exhausted, "no task ids are left", ""};
   }
   records_.note_id(records_.last_id().next());
   queues_.note_change(queue);
@@ -191,7 +191,7 @@ Result<std::optional<TaskSnapshot>> Engine::find_by_key(const ScheduleRequest& r
   if (record->content != 0 && record->content != content_hash(request)) {
     return Error{ErrorCode::conflict,
                  "the key stands for task " + to_string(record->id) +
-                     ", which was scheduled with another content",
+                     ", which was scheduled with other content",
                  "key"};
   }
   TaskSnapshot first{.state = TaskState::completed, .was_there = true};
@@ -218,13 +218,13 @@ Result<bool> Engine::restore(Task task) {
   if (stopped_by()) return *stopped_by();
   TRY(validate(task));
   if (task.standing != Standing::live && task.standing != Standing::dead) {
-    return Error{ErrorCode::invalid_argument, "a task that has ended is not restored", "state"};
+    return Error{ErrorCode::invalid_argument, "a task that has ended cannot be restored", "state"};
   }
   // The key is not checked, because the task of an occurrence stays on the shard of its schedule.
   if (!expect_here(task.queue, "")) {
     return Error{ErrorCode::invalid_argument,
-                 "the id is not of a shard of queue " + task.queue +
-                     ": a cluster takes dumps of clusters with as many shards",
+                 "the id does not belong to a shard of queue " + task.queue +
+                     ": restore only dumps of a cluster with the same number of shards",
                  "id"};
   }
   if (const LoadedTask* const loaded = tasks_.find_loaded(task.id)) {

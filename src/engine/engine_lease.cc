@@ -41,10 +41,11 @@ Result<LoadedTask*> Engine::bring_in(TaskId id) {
   Queue& queue = queues_.queue_of(found.stored.task.queue);
   if (queue.record.settings.webhook || !found.stored.task.webhook.empty()) {
     return Error{ErrorCode::conflict,
-                 "task " + to_string(id) + " goes to a webhook: no worker takes it", "id"};
+                 "task " + to_string(id) + " has a webhook, so workers cannot lease it", "id"};
   }
   if (tasks_.is_full_of_leases() || queue.awaits_a_lease()) {
-    return Error{ErrorCode::resource_exhausted, "as many tasks are leased as may be", "queue"};
+    return Error{ErrorCode::resource_exhausted, "lease limit reached: wait until a lease ends",
+                 "queue"};
   }
   if (found.state != TaskState::ready) {
     // Not put_now(), because the request of a worker is not a redrive.
@@ -104,7 +105,10 @@ Result<LeaseOutcome> Engine::fail(const FailRequest& request) {
 Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
   if (stopped_by()) return *stopped_by();
   if (by < milliseconds{1} || by > kMaxVisibilityTimeout) {
-    return Error{ErrorCode::invalid_argument, "a lease is extended by 1 ms to 30 days", "by"};
+    return Error{
+        ErrorCode::invalid_argument,
+        "a lease can be extended by 1 ms to 30 days, got " + std::to_string(by.count()) + " ms",
+        "by"};
   }
   const Lease* const lease = holder_of(token);
   if (lease == nullptr) return LeaseOutcome::conflict;
@@ -220,7 +224,7 @@ void Engine::rest_dead(LoadedTask& loaded, Task task, TaskVerb verb) {
 
 /// The lease expired before its holder ended it.
 void Engine::run_out(const Lease& lease, Task task) {
-  constexpr const char* kWhy = "the lease ran out";
+  constexpr const char* kWhy = "the lease expired";
   ++task.tally.run_outs;
   if (lease.run_out == RunOut::fails) {
     end_attempt(lease, std::move(task), TaskVerb::run_out,

@@ -13,10 +13,9 @@ namespace {
 using std::chrono::milliseconds;
 
 Error over_quota(std::string_view what, std::uint64_t most) {
-  return Error{
-      ErrorCode::resource_exhausted,
-      "the queue holds as many " + std::string(what) + " as it may: " + std::to_string(most),
-      "queue"};
+  return Error{ErrorCode::resource_exhausted,
+               "the queue is full: it may hold " + std::to_string(most) + " " + std::string(what),
+               "queue"};
 }
 
 }  // namespace
@@ -37,11 +36,12 @@ Result<void> Engine::set_queue(const std::string& name, const QueueSettings& set
   TRY(expect_here(name, settings.partitions, ""));
   const std::uint32_t partitions = partitions_of(name);
   if (partitions != settings.partitions && queues_.known(name)) {
-    return Error{ErrorCode::conflict,
-                 "the queue was made with " + std::to_string(partitions) +
-                     (partitions == 1 ? " partition" : " partitions") +
-                     ": to have another number, let it run empty, remove it and make it anew",
-                 "partitions"};
+    return Error{
+        ErrorCode::conflict,
+        "the queue was created with " + std::to_string(partitions) +
+            (partitions == 1 ? " partition" : " partitions") +
+            ": to change the number, wait until the queue is empty, remove it and create it again",
+        "partitions"};
   }
   Queue& queue = queues_.queue_of(name);
   turns_.release(queue);  // its webhook may have changed
@@ -60,11 +60,12 @@ std::uint32_t Engine::partitions_of(const std::string& name) const {
 Result<void> Engine::expect_here(const std::string& queue, std::uint32_t partitions,
                                  std::string_view key) const {
   if (!options_.is_here || options_.is_here(queue, partitions, key)) return ok();
-  return Error{ErrorCode::unavailable,
-               "queue " + queue +
-                   " has its partitions elsewhere, or not all of them: they were "
-                   "changed just now, or only in part; then send the PATCH that made it again",
-               ""};
+  return Error{
+      ErrorCode::unavailable,
+      "queue " + queue +
+          " does not have its partitions where this node expects them: they were "
+          "changed a moment ago, or only in part. If the error stays, send the PATCH that made it",
+      ""};
 }
 
 Result<void> Engine::remove_queue(const std::string& name) {

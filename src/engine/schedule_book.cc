@@ -24,7 +24,7 @@ Error no_schedule(const std::string& name) {
 
 Error too_many() {
   return {ErrorCode::resource_exhausted,
-          "there are " + std::to_string(kMaxSchedules) + " schedules, the most allowed", ""};
+          "schedule limit reached: there are " + std::to_string(kMaxSchedules) + " schedules", ""};
 }
 
 /// Corrects the anchor of a rule after the clock was put back to `now`, if the old clock had passed
@@ -204,7 +204,8 @@ Result<TaskId> ScheduleBook::trigger(const std::string& name, WallTime now,
   ASSIGN_OR_RETURN(Entry* const entry, find(name));
   ASSIGN_OR_RETURN(const std::optional<TaskId> id, tasks.make(entry->schedule(), now, now));
   if (!id) {
-    return Error{ErrorCode::conflict, "it was triggered in this millisecond already", "name"};
+    return Error{ErrorCode::conflict,
+                 "the schedule was already triggered in this millisecond: try again", "name"};
   }
   entry->progress().last_task = *id;
   note_change(*entry);
@@ -239,11 +240,12 @@ Result<void> ScheduleBook::check_backfill(const std::string& name, WallTime from
     next = past.next_after(*next);
   }
   if (!next) return ok();
-  return Error{ErrorCode::invalid_argument,
-               "the range has more than " + std::to_string(kMaxBackfill) +
-                   " occurrences, the most of one back-fill; do it in parts, the first up to " +
-                   format_rfc3339(*next),
-               "to"};
+  return Error{
+      ErrorCode::invalid_argument,
+      "the range has more than " + std::to_string(kMaxBackfill) +
+          " occurrences, the limit of one back-fill: back-fill it in parts, the first up to " +
+          format_rfc3339(*next),
+      "to"};
 }
 
 Result<ScheduleBook::Entry*> ScheduleBook::find_to_backfill(const std::string& name) const {

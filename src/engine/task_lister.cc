@@ -184,8 +184,8 @@ Result<std::vector<Place>> TaskLister::ready_runs(const TaskFilter& filter) {
       if (runs.size() == kMostRuns) {
         return Error{
             ErrorCode::resource_exhausted,
-            "ready tasks on disk are of too many queues and priorities to be listed in due "
-            "order: ask for one queue, or for the scheduled ones",
+            "the ready tasks on disk have too many queues and priorities to be listed by due "
+            "time: list one queue, or only scheduled tasks",
             "queue"};
       }
       at = begin_of(Lane::ready, lane);
@@ -253,7 +253,7 @@ Result<TaskLister::Stretch> TaskLister::list_by_key(const TaskFilter& filter) {
   }
   if (parts_.queues.size() > kMostKeyQueues) {
     return Error{ErrorCode::resource_exhausted,
-                 "a key is looked for in at most " + std::to_string(kMostKeyQueues) +
+                 "a key can be searched in at most " + std::to_string(kMostKeyQueues) +
                      " queues: name the queue",
                  "queue"};
   }

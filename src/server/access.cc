@@ -23,10 +23,10 @@ Result<AccessRules> read_rules(const std::string& file) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) return wrong(file, std::strerror(errno));
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return wrong(file, "others than its owner may write it: chmod go-w " + file);
+    return wrong(file, "users other than the owner can write the file: run chmod go-w " + file);
   }
   if ((status.st_mode & S_IROTH) != 0) {
-    log_warning("everybody on this machine may read the file of tokens", {{"file", file}});
+    log_warning("every user of this machine can read the token file", {{"file", file}});
   }
   const Result<std::string> text = read_file(file, kLargestFile);
   if (!text) return wrong(file, text.error().message);

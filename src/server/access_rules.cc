@@ -42,11 +42,13 @@ class RulesReader {
   Result<std::vector<Role>> read(const toml::table& root) {
     for (const auto& [key, node] : root) {
       if (key.str() != "token" || !node.is_array_of_tables()) {
-        return wrong(node, "'" + std::string(key.str()) + "' is not known; tokens are [[token]]");
+        return wrong(node, "'" + std::string(key.str()) +
+                               "' is not allowed here: tokens are [[token]] tables");
       }
       for (const toml::node& token : *node.as_array()) TRY(read_token(*token.as_table()));
     }
-    if (roles_.empty()) return wrong(root, "there is no [[token]], so nobody could do anything");
+    if (roles_.empty())
+      return wrong(root, "the file has no [[token]], so every request would be refused");
     return std::move(roles_);
   }
 
@@ -67,7 +69,7 @@ class RulesReader {
         TRY(read_scopes(node, role));
       } else {
         return wrong(node, "'" + std::string(key.str()) +
-                               "' is not known; a token has name, sha256 and scopes");
+                               "' is not allowed here: a token has name, sha256 and scopes");
       }
     }
     for (const char* const key : {"name", "sha256", "scopes"}) {
@@ -80,10 +82,10 @@ class RulesReader {
   Result<void> read_name(const toml::node& node, Role& role) const {
     role.name = node.value<std::string>().value_or("");
     if (role.name.empty() || role.name.size() > kMaxNameBytes) {
-      return wrong(node, "a name is a text of 1 to " + std::to_string(kMaxNameBytes) + " bytes");
+      return wrong(node, "name must be a text of 1 to " + std::to_string(kMaxNameBytes) + " bytes");
     }
     if (std::ranges::find(roles_, role.name, &Role::name) != roles_.end()) {
-      return wrong(node, "a second token is called '" + role.name + "'");
+      return wrong(node, "another token already has the name '" + role.name + "'");
     }
     return ok();
   }
@@ -91,11 +93,12 @@ class RulesReader {
   Result<void> read_hash(const toml::node& node, Role& role) const {
     const auto hash = parse_token_hash(node.value<std::string>().value_or(""));
     if (!hash) {
-      return wrong(node, "sha256 is the token's SHA-256 as 64 hexadecimal digits, in quotes");
+      return wrong(node,
+                   "sha256 must be the SHA-256 of the token: 64 hexadecimal digits in quotes");
     }
     role.hash = *hash;
     if (std::ranges::find(roles_, role.hash, &Role::hash) != roles_.end()) {
-      return wrong(node, "a second token has this sha256");
+      return wrong(node, "another token already has this sha256");
     }
     return ok();
   }
@@ -103,7 +106,7 @@ class RulesReader {
   Result<void> read_scopes(const toml::node& node, Role& role) const {
     const toml::array* const scopes = node.as_array();
     if (scopes == nullptr || scopes->empty()) {
-      return wrong(node, "scopes are a list: [\"produce:orders.\", \"read\"]");
+      return wrong(node, "scopes must be a list, for example [\"produce:orders.\", \"read\"]");
     }
     for (const toml::node& scope : *scopes) {
       const Result<Grant> grant = parse_grant(scope.value<std::string>().value_or(""));
@@ -165,8 +168,8 @@ Result<Grant> parse_grant(std::string_view text) {
   if (scope == kScopes.end() || (has_prefix && !is_queue_name(prefix))) {
     return Error{ErrorCode::invalid_argument,
                  "'" + std::string(text) +
-                     "' is no scope; it is read, produce, consume or admin, alone for all queues "
-                     "or as produce:PREFIX for those whose names begin so",
+                     "' is not a scope: use read, produce, consume or admin for all queues, or "
+                     "for example produce:PREFIX for the queues whose names begin with PREFIX",
                  "scope"};
   }
   return Grant{.scope = *scope, .prefix = std::string(prefix)};

@@ -162,9 +162,10 @@ void Alerts::take(const net::CallOutcome& outcome, MonotonicTime now) {
     retry_ = kFirstRetry;
     return;
   }
-  log_warning("an alert was not received", {{"alert", to_string(outbox_.front().alert.figure)},
-                                            {"state", to_string(outbox_.front().alert.state)},
-                                            {"error", problem}});
+  log_warning("an alert could not be delivered",
+              {{"alert", to_string(outbox_.front().alert.figure)},
+               {"state", to_string(outbox_.front().alert.state)},
+               {"error", problem}});
   const AlertFigure figure = outbox_.front().alert.figure;
   const bool is_out_of_date =
       std::any_of(outbox_.begin() + 1, outbox_.end(),

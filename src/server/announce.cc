@@ -28,7 +28,7 @@ void announce(const cli::ServeOptions& options, std::uint16_t port, const std::s
         "  curl -s %s/v1/queues/mail/lease -d '{\"wait\":\"20s\"}'\n",
         url.c_str(), url.c_str());
   } else {
-    std::printf(" Who asks needs a token of %s.\n", options.auth.c_str());
+    std::printf(" Requests need a token from %s.\n", options.auth.c_str());
   }
   std::fflush(stdout);
   log_info("ready", {{"address", url}, {"beanstalk", beanstalk}, {"data", place}});

@@ -108,7 +108,8 @@ Result<ClusterFigures> decode_figures(std::string_view bytes) {
   ByteReader reader(bytes);
   ClusterFigures figures;
   ASSIGN_OR_RETURN(const std::uint8_t format, reader.u8());
-  if (format != kFormat) return Error{ErrorCode::data_loss, "figures: of another version", ""};
+  if (format != kFormat)
+    return Error{ErrorCode::data_loss, "figures: unknown version of the format", ""};
   ASSIGN_OR_RETURN(const std::uint64_t leases, reader.varint());
   for (std::uint64_t i = 0; i < leases; ++i) {
     ASSIGN_OR_RETURN(const std::uint64_t shard, reader.varint());

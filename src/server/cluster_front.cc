@@ -110,7 +110,7 @@ ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered, L
     return peers_.ask(*address, std::move(part), std::move(answered), std::move(late));
   }
   on_stray_();
-  answered(http_try_again("no node has shard " + std::to_string(part.shard) + " open just now"));
+  answered(http_try_again("no node serves shard " + std::to_string(part.shard) + " at present"));
   return [] {};
 }
 
@@ -137,7 +137,7 @@ ClusterFront::Abandon ClusterFront::ask_here(const std::shared_ptr<ServedShard>&
 /// Answers a request of another node to a shard that should be on this node.
 void ClusterFront::answer_peer(net::HttpRequest request, net::Responder responder) {
   if (!link_.is_of_cluster(request)) {
-    responder.send(http_problem(403, "this node is of another cluster"));
+    responder.send(http_problem(403, "this node belongs to another cluster"));
     return;
   }
   if (request.target == kFiguresTarget) return figures_.answer(responder);
@@ -151,7 +151,7 @@ void ClusterFront::answer_peer(net::HttpRequest request, net::Responder responde
   ShardNumber number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || stop != text.data() + text.size()) {
-    responder.send(http_problem(400, "a node says which shard it asks"));
+    responder.send(http_problem(400, "a request of a node must name its shard"));
     return;
   }
   const std::shared_ptr<ServedShard> shard = shards_.find(number);
@@ -198,7 +198,7 @@ void ClusterFront::ask_for_peer(const std::string& wait, const std::shared_ptr<S
 void ClusterFront::answer_ready(const net::Responder& responder) const {
   if (is_ready()) return responder.send({.status = 200, .body = R"({"status":"ready"})"});
   responder.send(
-      http_try_again("this node has shards that are not open yet, or cannot reach the "
+      http_try_again("some shards of this node are not open yet, or it cannot reach the "
                      "database"));
 }
 

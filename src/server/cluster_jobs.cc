@@ -33,7 +33,7 @@ Result<Duration> decode_time(ByteReader& reader) {
 template <class Enum>
 Result<Enum> read_enum(ByteReader& reader, Enum last) {
   ASSIGN_OR_RETURN(const std::uint8_t value, reader.u8());
-  if (value > static_cast<std::uint8_t>(last)) return damaged("jobs: no such value");
+  if (value > static_cast<std::uint8_t>(last)) return damaged("jobs: unknown value");
   return static_cast<Enum>(value);
 }
 
@@ -103,7 +103,7 @@ Result<JobCall> read_call(ByteReader& reader) {
   JobCall call;
   Command& command = call.command;
   ASSIGN_OR_RETURN(command.verb, read_enum(reader, Verb::quit));
-  if (concern_of(command.verb) == Concern::other) return damaged("jobs: that is no call");
+  if (concern_of(command.verb) == Concern::other) return damaged("jobs: unknown call");
   ASSIGN_OR_RETURN(command.id, reader.varint());
   ASSIGN_OR_RETURN(command.bound, reader.varint());
   ASSIGN_OR_RETURN(command.priority, reader.u32());
@@ -146,7 +146,8 @@ Result<JobAnswer> read_job_answer(ByteReader& reader) {
 
 Result<void> read_version(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint8_t version, reader.u8());
-  return version == kFormatVersion ? ok() : Result<void>(damaged("jobs: of another version"));
+  return version == kFormatVersion ? ok()
+                                   : Result<void>(damaged("jobs: unknown version of the format"));
 }
 
 }  // namespace
@@ -192,7 +193,7 @@ Result<ShardAsk> decode_ask(std::string_view bytes) {
   }
   TRY(reader.expect_end());
   const bool is_of_queues = ask.kind == ShardAsk::Kind::next || ask.kind == ShardAsk::Kind::take;
-  if (is_of_queues && ask.queues.empty()) return damaged("jobs: of no queue");
+  if (is_of_queues && ask.queues.empty()) return damaged("jobs: the call names no queue");
   return ask;
 }
 

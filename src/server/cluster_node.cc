@@ -291,13 +291,13 @@ void ClusterNode::note_missing() {
   for (const MissingMember& member : keeper_.missing()) {
     now.insert(member.node);
     if (missing_.contains(member.node)) continue;
-    log_warning("a node is missing: it was killed, or does not reach the database",
+    log_warning("a node is missing: it was killed, or it cannot reach the database",
                 {{"node", member.node},
                  {"address", member.address},
                  {"missing_ms", member.missing_for.count()}});
   }
   for (const std::string& node : missing_) {
-    if (!now.contains(node)) log_info("a node is not missing any more", {{"node", node}});
+    if (!now.contains(node)) log_info("a missing node is back", {{"node", node}});
   }
   missing_ = std::move(now);
 }

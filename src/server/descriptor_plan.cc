@@ -44,8 +44,8 @@ Result<DescriptorPlan> take_descriptors(const cli::ServeOptions& options, std::s
   const DescriptorNeeds needs = needs_of(options, shards);
   if (limit < least_descriptors(needs)) {
     return Error{ErrorCode::unavailable,
-                 "the process may have " + std::to_string(limit) +
-                     " open files, and needs at least " + std::to_string(least_descriptors(needs)) +
+                 "the limit of open files is " + std::to_string(limit) +
+                     ", and the server needs at least " + std::to_string(least_descriptors(needs)) +
                      ": raise the hard limit (LimitNOFILE=, ulimit -Hn)",
                  ""};
   }

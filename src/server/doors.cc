@@ -33,16 +33,18 @@ Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Re
 }
 
 void check_again_at_reload(Reloads& reloads, std::function<void()> check_again) {
-  reloads.add("who may go on to watch events and to wait", [check_again = std::move(check_again)] {
-    check_again();
-    return ok();
-  });
+  reloads.add("the access of open event streams and waiting requests",
+              [check_again = std::move(check_again)] {
+                check_again();
+                return ok();
+              });
 }
 
 Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options, Reloads& reloads,
                                                  const Clock& clock) {
   if (options.tls_cert.empty() != options.tls_key.empty()) {
-    return Error{ErrorCode::invalid_argument, "--tls-cert and --tls-key go together", "tls-cert"};
+    return Error{ErrorCode::invalid_argument, "--tls-cert and --tls-key must be given together",
+                 "tls-cert"};
   }
   if (options.tls_cert.empty()) return std::shared_ptr<net::TlsServer>();
   ASSIGN_OR_RETURN(std::shared_ptr<net::TlsServer> tls,
@@ -101,7 +103,7 @@ net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options,
 void drain(BeanstalkServer* beanstalk) {
   if (beanstalk == nullptr) return;
   beanstalk->drain();
-  log_info("draining: beanstalk clients may put no more");
+  log_info("draining: beanstalk clients cannot put more jobs");
 }
 
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,

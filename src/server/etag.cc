@@ -61,12 +61,12 @@ std::optional<net::HttpResponse> refuse_conditions(const net::HttpRequest& reque
   if (is_safe) return std::nullopt;
   for (const char* const name : {"If-None-Match", "If-Unmodified-Since"}) {
     if (!has_header(request, net::to_lower(name))) continue;
-    return http_problem(400, std::string(name) + " is not supported; a task has If-Match");
+    return http_problem(400, std::string(name) + " is not supported: use If-Match for a task");
   }
   const std::optional<std::string> if_match = if_match_of(request);
   if (!if_match) return std::nullopt;
   if (!has_versions(pattern)) {
-    return http_problem(400, "If-Match is not supported here: only a single task has versions");
+    return http_problem(400, "If-Match is not supported here: use it only for a single task");
   }
   if (if_match->find_first_not_of(" \t,") != std::string::npos) return std::nullopt;
   return http_problem(

@@ -48,17 +48,16 @@ Result<EventHub::Number> EventHub::count_in(const std::string& name) {
   const MutexLock lock(mutex_);
   if (is_stopping_) return Error{ErrorCode::unavailable, "the server is stopping", ""};
   if (open_.size() >= options_.max_streams) {
-    return Error{
-        ErrorCode::unavailable,
-        "as many streams of events are open as may be: " + std::to_string(options_.max_streams),
-        ""};
+    return Error{ErrorCode::unavailable,
+                 "limit of open event streams reached: " + std::to_string(options_.max_streams),
+                 ""};
   }
   const auto is_own = [&name](const auto& entry) { return entry.second == name; };
   if (std::ranges::count_if(open_, is_own) >=
       static_cast<std::ptrdiff_t>(options_.max_streams_of_one)) {
     return Error{ErrorCode::unavailable,
-                 "as many streams of events are open as " + name +
-                     " may have: " + std::to_string(options_.max_streams_of_one),
+                 "limit of open event streams of " + name +
+                     " reached: " + std::to_string(options_.max_streams_of_one),
                  ""};
   }
   open_.emplace(++last_number_, name);

@@ -33,7 +33,7 @@ enum class Allowed : std::uint8_t { loopback, everywhere };
 Result<void> check(const std::string& host, Allowed allowed, const char* field, const char* need) {
   const Reach reach = reach_of(host);
   if (reach == Reach::no_address) {
-    return Error{ErrorCode::invalid_argument, "'" + host + "' is no IP address", field};
+    return Error{ErrorCode::invalid_argument, "'" + host + "' is not an IP address", field};
   }
   if (reach == Reach::loopback || allowed == Allowed::everywhere) return ok();
   return Error{ErrorCode::invalid_argument,
@@ -53,12 +53,12 @@ std::size_t max_connections_of_address(const std::string& host, std::size_t of_a
 
 void warn_of_exposure(const cli::ServeOptions& options) {
   if (!is_loopback(options.http_host) && options.tls_cert.empty()) {
-    log_warning("tokens and payloads go over the network in the clear: use --tls-cert, or a proxy",
+    log_warning("tokens and payloads are sent unencrypted: use --tls-cert or a TLS proxy",
                 {{"address", options.http_host}});
   }
   const bool has_beanstalk = !options.beanstalk_host.empty();
   if (has_beanstalk && !is_loopback(options.beanstalk_host)) {
-    log_warning("whoever reaches the beanstalk address may do everything",
+    log_warning("every client that can reach the beanstalk address has full access",
                 {{"address", options.beanstalk_host}});
   }
 }
@@ -69,7 +69,7 @@ Result<void> check_exposure(const cli::ServeOptions& options) {
   if (options.beanstalk_host.empty()) return ok();
   const Allowed beanstalk = options.beanstalk_public ? Allowed::everywhere : Allowed::loopback;
   return check(options.beanstalk_host, beanstalk, "beanstalk",
-               "or allow everybody there everything with --beanstalk-public: the protocol has no "
+               "or give every client full access with --beanstalk-public: the protocol has no "
                "access control");
 }
 

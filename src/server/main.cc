@@ -149,7 +149,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
 /// stop the start.
 void warn_of_unknown_variables(const cli::ServeCall& call) {
   for (const cli::UnknownVariable& variable : call.unknown_variables) {
-    log_warning("an environment variable is of no setting; it has no effect",
+    log_warning("ignoring unknown environment variable",
                 {{"variable", variable.name}, {"nearest", variable.nearest}});
   }
 }

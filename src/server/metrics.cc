@@ -153,9 +153,9 @@ MetricFamily batch_size(const EngineStats& engine) {
 }
 
 void add_http(std::vector<MetricFamily>& families, const std::vector<HttpDurations>& http) {
-  MetricFamily by_code = family("detent_http_request_duration_seconds",
-                                "From a request read to its answer given out, long polls included.",
-                                MetricType::Histogram);
+  MetricFamily by_code =
+      family("detent_http_request_duration_seconds",
+             "Time from a request to its answer, long polls included.", MetricType::Histogram);
   MetricFamily by_route = by_code;
   by_route.name = "detent_http_request_seconds";
   std::map<std::string, HistogramSnapshot> routes;
@@ -182,8 +182,7 @@ void add_process(std::vector<MetricFamily>& families, const ProcessFigures& proc
   }
   if (!process.nodes) return;
   MetricFamily nodes =
-      family("detent_cluster_nodes", "Nodes of the cluster: alive, or gone without leaving it.",
-             MetricType::Gauge);
+      family("detent_cluster_nodes", "Nodes of the cluster: alive, or missing.", MetricType::Gauge);
   const auto add = [&nodes](const char* state, std::uint64_t count) {
     ClientMetric& metric = nodes.metric.emplace_back();
     metric.label = {{"state", state}};
@@ -203,19 +202,19 @@ MetricFamily build_info() {
 void add_external(std::vector<MetricFamily>& families, const OffloadStats& external) {
   const FarTasksStats& moves = external.moves;
   families.push_back(gauge("detent_external_tasks",
-                           "Far tasks that the external scheduler keeps; as of the last look.",
+                           "Far tasks that the external scheduler keeps, as counted last.",
                            external.away));
   families.push_back(counter("detent_external_handed_over_total",
                              "Far tasks given to the external scheduler.", moves.handed_over));
-  families.push_back(counter("detent_external_handed_back_total", "Tasks that came back from it.",
-                             moves.handed_back));
+  families.push_back(
+      counter("detent_external_handed_back_total", "Far tasks that came back.", moves.handed_back));
   families.push_back(counter("detent_external_errors_total",
-                             "Attempts to give or take that failed.", moves.errors));
+                             "Failed attempts to hand tasks over or back.", moves.errors));
   families.push_back(counter("detent_external_damaged_total",
-                             "Records that it set aside because they could not be read.",
+                             "Far tasks that came back damaged and were set aside.",
                              moves.damaged));
   families.push_back(gauge("detent_external_lost",
-                           "1 while it has lost changes that it had stored; far tasks are missing.",
+                           "1 while far tasks that the external scheduler had stored are missing.",
                            moves.lost ? 1 : 0));
 }
 
@@ -226,7 +225,8 @@ void add_sinks(std::vector<MetricFamily>& families, const std::map<std::string, 
   MetricFamily under_way = family("detent_sink_under_way",
                                   "Messages that a sink has not answered yet.", MetricType::Gauge);
   MetricFamily up =
-      family("detent_sink_up", "Whether the sink took what it last answered.", MetricType::Gauge);
+      family("detent_sink_up", "1 if the sink accepted the last message that it answered.",
+             MetricType::Gauge);
   for (const auto& [name, stats] : sinks) {
     for (std::size_t i = 0; i < kSendEnds; ++i) {
       ClientMetric& metric = ended.metric.emplace_back();
@@ -273,36 +273,37 @@ std::string render_metrics(const EngineStats& engine, const std::vector<HttpDura
   std::vector<MetricFamily> families{
       tasks_by_queue(engine),
       oldest_ready(engine),
-      gauge("detent_window_tasks", "Tasks of the load window, held in memory.", engine.loaded),
+      gauge("detent_window_tasks", "Tasks in memory.", engine.loaded),
       gauge("detent_waiting_workers", "Workers that wait for a task.", engine.waiting_workers),
       gauge("detent_schedules", "Recurring schedules.", engine.schedules),
       counter("detent_scheduled_total", "Tasks accepted.", counts.scheduled),
       counter("detent_fired_total", "Tasks that became due, retries included.", counts.fired),
       counter("detent_leased_total", "Tasks handed out.", counts.leased),
       counter("detent_completed_total", "Tasks completed.", counts.completed),
-      counter("detent_failed_total", "Attempts that a worker said had failed.", counts.failed),
+      counter("detent_failed_total", "Failed attempts that workers reported.", counts.failed),
       counter("detent_cancelled_total", "Tasks cancelled.", counts.cancelled),
       counter("detent_dead_total", "Tasks out of attempts.", counts.dead),
-      counter("detent_lease_expired_total", "Leases that ran out.", counts.leases_expired),
-      counter("detent_lease_conflicts_total", "Leases used that were no longer held.",
+      counter("detent_lease_expired_total", "Expired leases.", counts.leases_expired),
+      counter("detent_lease_conflicts_total", "Requests with a lease that was no longer valid.",
               counts.conflicts),
       counter("detent_quarantined_total", "Damaged records set aside.", counts.quarantined),
-      counter("detent_orphans_total", "Tasks in memory that nothing would touch again: a bug.",
+      counter("detent_orphans_total", "Tasks in memory that are stuck because of a bug.",
               engine.orphans),
-      histogram("detent_lateness_seconds", "From a task's due time to its firing.",
+      histogram("detent_lateness_seconds", "Time from the due time of a task to its firing.",
                 engine.lateness),
-      by_cause("detent_late_tasks_total",
-               "Tasks handed out a second or more late, by what held them up longest.",
+      by_cause("detent_late_tasks_total", "Tasks handed out a second or more late, by main cause.",
                [&](std::size_t i) { return static_cast<double>(engine.late.tasks[i]); }),
       by_cause("detent_late_seconds_total",
-               "From the due times of tasks to their hand-outs, by what held them up.",
+               "Time from the due times of tasks to their hand-outs, by cause.",
                [&](std::size_t i) { return seconds(engine.late.time[i]); }),
-      histogram("detent_store_commit_seconds", "One write to the store.", engine.commit_time),
+      histogram("detent_store_commit_seconds", "Time of one write to the store.",
+                engine.commit_time),
       batch_size(engine),
       gauge("detent_store_up",
-            "Whether the store works: 0 after it failed, until it is open again.",
+            "1 while the store works; 0 after a failure, until it is open again.",
             !engine.is_stopped && process.is_store_reached ? 1 : 0),
-      gauge("detent_shard_epoch", "Number of the engine's opening; it only grows.", engine.epoch),
+      gauge("detent_shard_epoch", "Epoch of the engine; it rises each time the store is opened.",
+            engine.epoch),
       build_info()};
   add_http(families, http);
   add_process(families, process);

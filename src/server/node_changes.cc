@@ -65,7 +65,7 @@ Result<TaskChange> read_change(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint8_t state, reader.u8());
   if (event > static_cast<std::uint8_t>(TaskEvent::away) ||
       state > static_cast<std::uint8_t>(TaskState::cancelled)) {
-    return Error{ErrorCode::data_loss, "changes: no such event or state", ""};
+    return Error{ErrorCode::data_loss, "changes: unknown event or state", ""};
   }
   change.event = static_cast<TaskEvent>(event);
   change.state = static_cast<TaskState>(state);
@@ -83,7 +83,8 @@ Result<Telling> decode(std::string_view bytes) {
   ByteReader reader(bytes);
   Telling telling;
   ASSIGN_OR_RETURN(const std::uint8_t format, reader.u8());
-  if (format != kFormat) return Error{ErrorCode::data_loss, "changes: of another version", ""};
+  if (format != kFormat)
+    return Error{ErrorCode::data_loss, "changes: unknown version of the format", ""};
   ASSIGN_OR_RETURN(telling.next.run, reader.varint());
   ASSIGN_OR_RETURN(telling.next.number, reader.varint());
   ASSIGN_OR_RETURN(telling.told.missed, reader.varint());

@@ -120,7 +120,7 @@ void NodeFigures::answer_metrics(const net::Responder& responder) const {
                       .body = gateway::sum_metrics(pages)});
     });
   });
-  if (!is_asked) responder.send(http_try_again("the node has too much to do, or is stopping"));
+  if (!is_asked) responder.send(http_try_again("the node is overloaded or stopping"));
 }
 
 }  // namespace detent::server

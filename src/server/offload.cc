@@ -19,8 +19,9 @@ using std::chrono::milliseconds;
 OffloadEvents log_events() {
   return {.on_failed =
               [](const Error& error) {
-                log_warning("far tasks stay here until the external scheduler works again",
-                            {{"cause", error.message}});
+                log_warning(
+                    "the external scheduler failed; far tasks stay here until it works again",
+                    {{"cause", error.message}});
               },
           .on_recovered = [] { log_info("the external scheduler works again"); },
           .on_damaged =
@@ -30,10 +31,10 @@ OffloadEvents log_events() {
               },
           .on_lost =
               [](const Error& error) {
-                log_error("the external scheduler has lost far tasks; no more are handed over",
+                log_error("the external scheduler has lost far tasks; no tasks are handed over",
                           {{"cause", error.message}});
               },
-          .on_loss_ended = [] { log_info("the external scheduler has what it must have again"); }};
+          .on_loss_ended = [] { log_info("the external scheduler has its far tasks again"); }};
 }
 
 Result<std::unique_ptr<ExternalScheduler>> make_external(const OffloadOptions& wanted,
@@ -55,7 +56,7 @@ Result<FarTasksOptions> far_tasks_options(const OffloadOptions& options) {
   const milliseconds least = std::max(2 * options.window, milliseconds{1'000});
   if (options.after < least) {
     return Error{ErrorCode::invalid_argument,
-                 "--external-after must be at least twice --window, so " +
+                 "--external-after must be at least twice --window, which is " +
                      std::to_string(least.count()) + " ms",
                  "external_after"};
   }

@@ -35,7 +35,7 @@ void warn_of_files_of_others(const std::string& folder) {
     shown += (i == 0 ? "" : ", ") + names[i];
   }
   if (names.size() > kMostShown) shown += ", …";
-  log_warning("a new store begins in a folder that has other files; is it the right one?",
+  log_warning("creating a new store in a folder that has other files; is it the right folder?",
               {{"folder", folder}, {"files", shown}});
 }
 
@@ -190,7 +190,7 @@ std::string data_place(const cli::ServeOptions& options) {
 EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen, Clock& clock) {
   return {.on_stopped =
               [](const Error& error) {
-                log_error("the store failed; nothing is accepted until it is open again",
+                log_error("the store failed; requests are refused until it is open again",
                           {{"cause", error.message}});
               },
           .on_reopen_failed =

@@ -46,7 +46,8 @@ class OpenEngineTest : public ::testing::Test {
 TEST_F(OpenEngineTest, AStoreThatBeginsAmongFilesOfOthersIsTold) {
   for (const char* name : {"a.txt", "b.log", "c", "d", "e", "f"}) touch(name);
   ASSERT_TRUE(open(DataFolderIs::made_if_missing));
-  EXPECT_EQ(count("warning a new store begins in a folder that has other files"), 1) << log_.str();
+  EXPECT_EQ(count("warning creating a new store in a folder that has other files"), 1)
+      << log_.str();
   EXPECT_EQ(count("files=\"a.txt, b.log, c, d, e, …\""), 1) << log_.str();
   ASSERT_TRUE(open(DataFolderIs::made_if_missing)) << "it has a store by now";
   EXPECT_EQ(count("warning"), 1) << log_.str();

@@ -62,7 +62,7 @@ void drop_headers(net::HttpHeaders& headers, std::span<const std::string_view> n
 
 net::HttpResponse not_sure(ShardNumber shard) {
   return http_try_again("shard " + std::to_string(shard) +
-                        " is about to change hands: what was asked may have been done");
+                        " may have another owner now: the request may have taken effect");
 }
 
 /// Thread-safe.
@@ -133,7 +133,7 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
       std::make_shared<Question>(part.shard, address, std::move(answered), std::move(late));
   Result<net::HttpUrl> url = link_.url_of(address);
   if (!url) {
-    question->answer(http_try_again("the address of the node that has shard " +
+    question->answer(http_try_again("the address of the node that owns shard " +
                                     std::to_string(part.shard) +
                                     " cannot be used: " + url.error().message));
     return [] {};
@@ -207,9 +207,9 @@ bool PeerCalls::is_suspect(const Target& target) const {
 }
 
 net::HttpResponse PeerCalls::not_asked(const Question& question, Begun why) {
-  const std::string node = "the node that has shard " + std::to_string(question.shard);
-  if (why == Begun::in_vain) return http_try_again(node + " does not answer for it just now");
-  return http_try_again(node + " is asked by as many requests of this node already as may be" +
+  const std::string node = "the node that owns shard " + std::to_string(question.shard);
+  if (why == Begun::in_vain) return http_try_again(node + " does not answer at present");
+  return http_try_again(node + " has reached the limit of requests from this node" +
                         (question.may_wait ? " that wait for tasks" : ""));
 }
 

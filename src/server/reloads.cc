@@ -20,7 +20,7 @@ void Reloads::run() {
   if (now) {
     compare(*now);
   } else {
-    log_error("the settings cannot be read again; those of before stay in force",
+    log_error("the settings cannot be read again; the old settings stay in force",
               {{"cause", now.error().message}});
   }
   for (const Part& part : parts_) {
@@ -28,12 +28,12 @@ void Reloads::run() {
       log_info("read again", {{"what", part.what}});
     } else {
       has_failed = true;
-      log_error("cannot be read again; what was in force stays so",
+      log_error("cannot be read again; the old values stay in force",
                 {{"what", part.what}, {"cause", reloaded.error().message}});
     }
   }
   if (has_failed) {
-    log_warning("not reloaded as a whole: see the errors before this");
+    log_warning("reload is incomplete: see the errors before this");
   } else {
     log_info("reloaded");
   }
@@ -51,7 +51,7 @@ void Reloads::compare(const cli::ServeCall& now) {
     if (setting.name == "log-level" || old == call_.settings.end() || old->value == setting.value) {
       continue;
     }
-    log_warning("a setting has changed; it counts from the next start",
+    log_warning("a changed setting takes effect at the next start",
                 {{"setting", setting.name}, {"from", setting.from}});
   }
 }

@@ -62,7 +62,7 @@ TEST(Reloads, SayWhatNeedsANewStartWithoutItsValue) {
   Reloads reloads(call(LogLevel::info, "1G"),
                   [] { return Result<cli::ServeCall>(call(LogLevel::info, "redis://a:b@c")); });
   const std::string said =
-      "warning a setting has changed; it counts from the next start setting=memory "
+      "warning a changed setting takes effect at the next start setting=memory "
       "from=detent.toml:3\n"
       "info reloaded\n";
   reloads.run();
@@ -83,10 +83,10 @@ TEST(Reloads, SettingsThatCannotBeReadLeaveTheOldInForceAndFilesAreReadAllTheSam
   reloads.run();
   EXPECT_EQ(read, 1);
   EXPECT_EQ(log.take(),
-            "error the settings cannot be read again; those of before stay in force "
+            "error the settings cannot be read again; the old settings stay in force "
             "cause=\"detent.toml:1: no\"\n"
             "info read again what=\"the tokens\"\n"
-            "warning not reloaded as a whole: see the errors before this\n");
+            "warning reload is incomplete: see the errors before this\n");
 }
 
 TEST(Reloads, APartThatFailsHoldsUpNoOther) {
@@ -105,10 +105,10 @@ TEST(Reloads, APartThatFailsHoldsUpNoOther) {
   reloads.run();
   EXPECT_EQ(order, (std::vector<std::string>{"keys", "certificate"}));
   EXPECT_EQ(log.take(),
-            "error cannot be read again; what was in force stays so what=keys cause=\"no key in "
+            "error cannot be read again; the old values stay in force what=keys cause=\"no key in "
             "line 2\"\n"
             "info read again what=certificate\n"
-            "warning not reloaded as a whole: see the errors before this\n");
+            "warning reload is incomplete: see the errors before this\n");
 }
 
 TEST(Reloads, WarnOfACertificateThatClientsWillRefuse) {
@@ -139,11 +139,11 @@ TEST(Reloads, WarnOfACertificateThatClientsWillRefuse) {
   std::filesystem::remove(file);
   reloads.run();
   EXPECT_EQ(log.take(),
-            "error cannot be read again; what was in force stays so what=\"the certificate "
+            "error cannot be read again; the old values stay in force what=\"the certificate "
             "in " +
                 file + "\" cause=\"use " + file + ": read " + file +
                 ": No such file or directory\"\n"
-                "warning not reloaded as a whole: see the errors before this\n");
+                "warning reload is incomplete: see the errors before this\n");
 }
 
 }  // namespace

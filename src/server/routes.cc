@@ -53,7 +53,8 @@ Result<Changed> if_unchanged(Engine& engine, TaskId id, const std::optional<std:
 
 bool is_refused(const HttpReply& reply, const Changed& changed) {
   if (changed) return false;
-  reply.send(http_problem(412, "the task is not as If-Match says: read it again"));
+  reply.send(
+      http_problem(412, "the task has changed since the version in If-Match: read it again"));
   return true;
 }
 
@@ -77,8 +78,8 @@ std::optional<net::HttpResponse> refuse_coded(const net::HttpRequest& request) {
   const std::string_view coding = request.header("content-encoding");
   if (coding.empty() || net::equals_ignoring_case(coding, "identity")) return std::nullopt;
   net::HttpResponse refusal =
-      http_problem(415, "a body with Content-Encoding: " + std::string(coding) +
-                            " is not read here; send it as it is, without that header");
+      http_problem(415, "Content-Encoding " + std::string(coding) +
+                            " is not supported: send the body unencoded, without this header");
   refusal.headers.emplace_back("accept-encoding", "identity");
   return refusal;
 }
@@ -398,11 +399,11 @@ void Routes::ready(const Call& call) {
     if (!engine.stopped_by()) {
       if (!lost) return true;
       if (tells_cause) return with_context("the external scheduler", *lost);
-      return Error{ErrorCode::unavailable,
-                   "the external scheduler has lost far tasks; the log says how", ""};
+      return Error{ErrorCode::unavailable, "the external scheduler has lost far tasks: see the log",
+                   ""};
     }
     if (tells_cause) return *engine.stopped_by();
-    return Error{ErrorCode::unavailable, "the store has failed; the log says how", ""};
+    return Error{ErrorCode::unavailable, "the store has failed: see the log", ""};
   };
   run(call.reply, look, [](const HttpReply& reply, bool /*is_ready*/) {
     reply.send_json(200, R"({"status":"ready"})");

@@ -23,13 +23,13 @@ std::optional<net::HttpResponse> Routes::refusal(const net::HttpRequest& request
                                                  const net::RouteMatch<Endpoint>& match,
                                                  Caller& caller) {
   if (!is_from_own_page(request, options_.cors_origin)) {
-    return http_problem(403, "a page of " + std::string(request.header("origin")) +
-                                 " may not change anything here: --cors-origin allows one site");
+    return http_problem(403, "a web page of " + std::string(request.header("origin")) +
+                                 " cannot change anything here: allow one site with --cors-origin");
   }
   if (options_.access == nullptr) {
     if (is_own_name(request, options_.host_names)) return std::nullopt;
-    return http_problem(403, "this server is not called " + std::string(request.header("host")) +
-                                 ": use its address, or start it with --host-name");
+    return http_problem(403, "unknown host name " + std::string(request.header("host")) +
+                                 ": use the address of the server, or start it with --host-name");
   }
   const Need need = match.handler->need;
   if (need == Need::nothing) return std::nullopt;

@@ -9,9 +9,9 @@ namespace detent::server {
 
 Error not_to_be_asked(TaskId id, Error error) {
   if (error.code != ErrorCode::data_loss) error.code = ErrorCode::unavailable;
-  return with_context(
-      "task " + to_string(id) + " is not here, and the external scheduler, where it may be, failed",
-      std::move(error));
+  return with_context("task " + to_string(id) +
+                          " is not here, and the external scheduler, which may keep it, failed",
+                      std::move(error));
 }
 
 Result<void> permit(FarTasks& far, const Caller& caller, Need need, TaskId id) {

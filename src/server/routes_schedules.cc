@@ -35,8 +35,8 @@ void answer_view(const HttpReply& reply, const ScheduleView& view) {
 /// The error that ended a back-fill, with how far it came.
 Error with_progress(Error error, const json::BackfillCounts& counts, WallTime next) {
   if (counts.made + counts.there == 0) return error;
-  error.message += "; the back-fill made " + std::to_string(counts.made) +
-                   " tasks (there before: " + std::to_string(counts.there) + "), go on from " +
+  error.message += "; the back-fill created " + std::to_string(counts.made) +
+                   " tasks (already there: " + std::to_string(counts.there) + "), continue from " +
                    format_rfc3339(next);
   return error;
 }

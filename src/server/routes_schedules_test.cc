@@ -148,7 +148,7 @@ TEST_F(RoutesSchedulesTest, APauseStopsABackfill) {
   between_steps(has_made_some, [](Engine& engine) { ASSERT_TRUE(engine.pause_schedule("s")); });
   expect_problem(
       post("/v1/schedules/s/backfill", last_day()), 409,
-      {"is paused", "made 1000 tasks", "go on from " + format_rfc3339(first() + 1000min)});
+      {"is paused", "created 1000 tasks", "continue from " + format_rfc3339(first() + 1000min)});
   EXPECT_EQ(engine_stats().queues.at(0).ready, 1'000u);
   expect_problem(post("/v1/schedules/s/backfill", last_day()), 409, {"'s' is paused: resume it"});
   EXPECT_EQ(engine_stats().queues.at(0).ready, 1'000u);
@@ -158,7 +158,7 @@ TEST_F(RoutesSchedulesTest, AStopOfTheServerEndsABackfill) {
   put("s", kMinutely);
   between_steps(has_made_some, [](Engine& engine) { engine.end_waits(); });
   expect_problem(post("/v1/schedules/s/backfill", last_day()), 503,
-                 {"is stopping", "made 1000 tasks", "go on from"});
+                 {"is stopping", "created 1000 tasks", "continue from"});
   EXPECT_EQ(engine_stats().queues.at(0).ready, 1'000u);
 }
 
@@ -186,9 +186,9 @@ TEST_F(RoutesSchedulesTest, ABackfillStopsWhenItsClientGoesAway) {
 TEST_F(RoutesSchedulesTest, AFullQueueEndsABackfillWhichTellsHowFarItCame) {
   put("s", kMinutely);
   ASSERT_EQ(send("PATCH", "/v1/queues/q", R"({"max_tasks":1200})").status, 200);
-  expect_problem(
-      post("/v1/schedules/s/backfill", last_day()), 429,
-      {"made 1200 tasks (there before: 0)", "go on from " + format_rfc3339(first() + 1200min)});
+  expect_problem(post("/v1/schedules/s/backfill", last_day()), 429,
+                 {"created 1200 tasks (already there: 0)",
+                  "continue from " + format_rfc3339(first() + 1200min)});
   EXPECT_EQ(engine_stats().queues.at(0).ready, 1'200u);
 }
 

@@ -40,11 +40,12 @@ Result<void> take_types(std::string_view text, EventFilter& filter) {
     } else if (type == "task") {
       filter.tasks = true;
     } else {
-      return invalid("the types of events are stats and task", "types");
+      return invalid("the event types are stats and task", "types");
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (!filter.stats && !filter.tasks) return invalid("types names at least one", "types");
+  if (!filter.stats && !filter.tasks)
+    return invalid("types must name at least one event type", "types");
   return ok();
 }
 
@@ -55,7 +56,7 @@ Result<EventFilter> read_filter(const std::string& target) {
   TRY(take_query(target, parameters));
   EventFilter filter;
   if (queue.value) {
-    if (!is_queue_name(*queue.value)) return invalid("no queue has such a name", "queue");
+    if (!is_queue_name(*queue.value)) return invalid("this is not a valid queue name", "queue");
     filter.queue = *queue.value;
   }
   if (types.value) TRY(take_types(*types.value, filter));

@@ -144,7 +144,8 @@ class Restore {
     if (const auto there = engine_.queue(line.queue)) {
       if (there->settings.partitions == line.settings.partitions) return ok();
       return Error{ErrorCode::conflict,
-                   "queue " + line.queue + " is there with another number of partitions", "queue"};
+                   "queue " + line.queue + " already exists with another number of partitions",
+                   "queue"};
     }
     if (auto made = engine_.set_queue(line.queue, line.settings); !made) {
       return inside("queue", std::move(made).error());

@@ -31,18 +31,19 @@ Result<void> check_settings(const cli::ServeOptions& options) {
   }
   if (!options.external.empty()) {
     return cannot(
-        "a node keeps its far tasks in the cluster's database: --external is for a "
-        "server alone",
+        "a node keeps its far tasks in the cluster's database: use --external only "
+        "for a server without a cluster",
         "external");
   }
   const bool has_alerts = !options.alert_webhook.empty() || options.alert_pending ||
                           options.alert_dead || options.alert_lateness;
   if (has_alerts) {
-    return cannot("a node has no alerts: have them made of what scrapes its /metrics", "alert");
+    return cannot("a node has no alerts: create them in the system that scrapes its /metrics",
+                  "alert");
   }
   const bool is_everywhere = options.http_host == "0.0.0.0" || options.http_host == "::";
   if (is_everywhere && options.cluster.address.empty()) {
-    return cannot("other nodes must know where to reach this one: --node-address HOST:PORT",
+    return cannot("other nodes need an address of this node: --node-address HOST:PORT",
                   "node-address");
   }
   return ok();

@@ -55,7 +55,7 @@ ServiceManager::ServiceManager() {
   if (name == nullptr) return;
   socket_ = connected_to(name);
   if (socket_ < 0) {
-    log_warning("the service manager cannot be told anything", {{"NOTIFY_SOCKET", name}});
+    log_warning("cannot send messages to the service manager", {{"NOTIFY_SOCKET", name}});
     return;
   }
   const bool is_for_another =

@@ -99,7 +99,7 @@ void ShardJobs::handle(const net::HttpRequest& request, const net::Responder& re
             return tell(responder, {.answers = {}, .head = {}, .all = all_jobs(engine.stats())});
         }
       });
-  if (!is_posted) responder.send(http_try_again("the shard has too much to do, or is closing"));
+  if (!is_posted) responder.send(http_try_again("the shard is overloaded or closing"));
 }
 
 /// Sends the answer. If no client takes it, its leases are released immediately.

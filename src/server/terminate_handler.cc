@@ -49,7 +49,7 @@ void say_last(std::string_view what, const char* cause) noexcept {
 [[noreturn]] void on_terminate() noexcept {
   std::free(reserved_memory().exchange(nullptr));
   const std::exception_ptr thrown = std::current_exception();
-  if (!thrown) abort_for_bug("none was thrown");
+  if (!thrown) abort_for_bug("no exception was thrown");
   try {
     std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
@@ -60,7 +60,7 @@ void say_last(std::string_view what, const char* cause) noexcept {
     abort_for_bug(error.what());
   } catch (...) {
     // Told, and then the process ends.
-    abort_for_bug("it is no std::exception");
+    abort_for_bug("it is not a std::exception");
   }
 }
 

@@ -20,7 +20,7 @@ std::string words_of(AlertFigure figure, const std::string& value) {
     case AlertFigure::lateness:
       return "1 in 100 tasks fires more than " + value + " ms late";
     case AlertFigure::store:
-      return value + " stores have failed, and accept nothing until they are open again";
+      return value + " stores have failed and refuse requests until they are open again";
   }
   return "";
 }

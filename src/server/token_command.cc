@@ -24,7 +24,7 @@ bool is_plain(const std::string& name) {
 
 int make_token(const cli::TokenOptions& options, std::ostream& out, std::ostream& err) {
   if (!is_plain(options.name)) {
-    err << "detent token: a name is printable ASCII without spaces, quotes and backslashes\n";
+    err << "detent token: the name must be printable ASCII without spaces, quotes or backslashes\n";
     return kUsage;
   }
   std::string scopes;
@@ -42,7 +42,7 @@ int make_token(const cli::TokenOptions& options, std::ostream& out, std::ostream
     err << "detent token: " << rules.error().message << "\n";
     return kUsage;
   }
-  out << "# The token; it is shown only now:\n#   " << token
+  out << "# The token. It is shown only once:\n#   " << token
       << "\n# These lines are for the file that `detent serve --auth FILE` reads:\n"
       << lines;
   return 0;

@@ -22,10 +22,10 @@ class SinkLog {
     Line& line = lines_[name];
     if (!state && line.pace.is_worth_a_line("down", clock_.now())) {
       line.is_told_down = true;
-      log_warning("a sink takes no tasks; its queues wait",
+      log_warning("a sink does not accept tasks; its queues wait",
                   {{"sink", name}, {"cause", state.error().message}});
     } else if (state && std::exchange(line.is_told_down, false)) {
-      log_info("a sink takes tasks again", {{"sink", name}});
+      log_info("a sink accepts tasks again", {{"sink", name}});
     }
   }
 

@@ -299,8 +299,9 @@ TEST(FewDescriptors, AreSaidAtAStart) {
   const auto started = server.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(server.exit_status(), 1);
-  EXPECT_NE(started.error().message.find("may have 12 open files, and needs at least 128"),
-            std::string::npos)
+  EXPECT_NE(
+      started.error().message.find("limit of open files is 12, and the server needs at least 128"),
+      std::string::npos)
       << started.error().message;
 }
 

@@ -73,13 +73,14 @@ TEST_F(Service, AReloadReadsTheFileAndABadFileChangesNothing) {
   EXPECT_EQ(server_.log(), "") << "only errors";
   write_settings("log-level = \"loud\"\n");
   reload();
-  EXPECT_TRUE(has_logged("error the settings cannot be read again; those of before stay in force"));
+  EXPECT_TRUE(
+      has_logged("error the settings cannot be read again; the old settings stay in force"));
   EXPECT_TRUE(has_logged(":1: log-level: must be debug")) << server_.log();
   EXPECT_FALSE(has_logged("reloaded"));
   write_settings("log-level = \"info\"\nmemory = \"65M\"\n");
   reload();
   EXPECT_TRUE(
-      has_logged("warning a setting has changed; it counts from the next start "
+      has_logged("warning a changed setting takes effect at the next start "
                  "setting=memory from=" +
                  settings_ + ":2"))
       << server_.log();
@@ -93,7 +94,7 @@ TEST_F(Service, LogsAnUnknownVariable) {
   server_.options().wrapper.emplace_back("DETENT_MEMROY=1G");
   ASSERT_TRUE(server_.start());
   EXPECT_TRUE(
-      has_logged("warning an environment variable is of no setting; it has no effect "
+      has_logged("warning ignoring unknown environment variable "
                  "variable=DETENT_MEMROY nearest=DETENT_MEMORY"))
       << server_.log();
   EXPECT_EQ(server_.stop(), 0);

@@ -131,8 +131,8 @@ class Cases:
         self.assertEqual({fields["detent-attempt"] for _, fields, _ in messages}, {"1"})
         self.assertEqual(server.queue()["dead"], 0)
         log = server.log.read_text("utf-8")
-        self.assertIn("a sink takes no tasks", log)
-        self.assertIn("a sink takes tasks again", log)
+        self.assertIn("a sink does not accept tasks", log)
+        self.assertIn("a sink accepts tasks again", log)
         self.assertNotIn("s3cr", log)
 
     def test_a_server_that_is_killed_in_the_middle_loses_nothing(self):

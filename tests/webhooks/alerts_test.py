@@ -124,7 +124,7 @@ class Alerts(unittest.TestCase):
         receiver = self.started(Receiver())
         server = self.started(Server("--alert-webhook", receiver.url, "--alert-pending", "0"))
         server.post("/v1/tasks", {"queue": "q"})
-        self.assertIn("127.0.0.1", server.read_log_until("an alert was not received"))
+        self.assertIn("127.0.0.1", server.read_log_until("an alert could not be delivered"))
         self.assertTrue(receiver.received.empty())
 
     def test_wrong_settings_are_wrong_usage(self):
