@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 TaskChange change(std::uint64_t id) { return {.id = TaskId{id}, .queue = "q"}; }
 
-/// Whether the bell was rung since it was waited on last.
+/// Whether the bell was rung since the last wait for it.
 bool was_rung(ChangeFeed& feed) {
   ManualClock clock;
   return clock.wait(feed.bell(), clock.now());

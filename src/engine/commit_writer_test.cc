@@ -1,4 +1,5 @@
-// Which writes are synced, when the sync of others comes, and that nothing follows a failure.
+// Which writes are synced immediately, when the other writes are synced, and that a failed write
+// stops all later writes.
 #include "engine/commit_writer.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Counts and forecasts of DueHistogram: by example at the edges, and at random against a plain list
-// of tasks in which every question is answered by a scan.
+// Counts and forecasts of DueHistogram. Edge cases are tested by example. Random runs are compared
+// with a plain list of tasks, which is scanned for each answer.
 #include "engine/due_histogram.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using std::chrono::seconds;
 constexpr hours kDay{24};
 /// The start of a day, an hour and a minute: 2026-01-01.
 constexpr WallTime kNow{std::chrono::sys_days{std::chrono::year{2026} / 1 / 1}};
-/// So long before kNow that what is due from then on is counted by the day.
+/// A task that was created then and is due at kNow or later is counted by the day.
 constexpr WallTime kLongAgo = kNow - kMinuteBinReach;
 
 constexpr DueBin minute_bin(std::int64_t number) {
@@ -226,8 +226,8 @@ TEST(DueHistogram, ASpanBeyondAllDueTimesCountsAllTasks) {
   EXPECT_EQ(counted(none) + none.coarse, 0u);
 }
 
-// The model: all tasks in a list. Of the c tasks that a day is known to have, the one numbered k
-// (from 0) is at (k + 1/2) / c of that day, which is where even spreading puts it.
+// The model: all tasks in a list. If a day has c tasks, task number k (from 0) is at the part
+// (k + 1/2) / c of the day. Even spreading puts it there.
 struct ModelTask {
   WallTime due_at;
   WallTime created_at;
@@ -328,7 +328,7 @@ class Model {
     task.due_at = random_due();
     histogram_->add(task.due_at, task.created_at, 1);
   }
-  /// What the store does with the changes: the sums are those of the tasks.
+  /// Adds the changes to the sums, as the store does. The sums must then match the tasks.
   void take() {
     const std::vector<DueCount> changes = histogram_->take_changes();
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -359,7 +359,7 @@ class Model {
   Rng rng_;
   std::unique_ptr<DueHistogram> histogram_ = std::make_unique<DueHistogram>();
   std::vector<ModelTask> tasks_;
-  Bins sums_;  // of the changes
+  Bins sums_;  // sums of the changes
 };
 
 TEST(DueHistogram, AnswersLikeAScanOfAllTasks) {

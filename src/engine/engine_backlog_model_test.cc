@@ -1,6 +1,6 @@
-// Long random runs in which most of what is ready is on disk: many queues, a tiny memory, pauses,
-// limits, keys, retention, crashes; against a plain map of what every task should be. Where
-// engine_model_test.cc varies the verbs, this one varies the load.
+// Long random runs in which most of the ready tasks are on disk. They have many queues, a tiny
+// memory, pauses, limits, keys, retention and crashes. The engine is compared with a plain map of
+// the expected tasks. This test varies the load, and engine_model_test.cc varies the verbs.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -41,7 +41,7 @@ class EngineBacklog : public EngineFixture {
       step();
       if (rng_.below(3) == 0) continue;  // several verbs in one turn
       settle();
-      // Give or take what came while nothing could be given back.
+      // The margin is for tasks that came while no task could leave the memory.
       ASSERT_LE(engine_->stats().loaded, 2 * max_loaded + 32);
       if (i % 8 == 0) engine_->check_invariants();
       compare_counts();
@@ -173,7 +173,7 @@ class EngineBacklog : public EngineFixture {
     for (const auto& [priority, due_at, id] : ready) ids.push_back(id);
     return ids;
   }
-  /// How many of the queue may be handed out.
+  /// The number of tasks of the queue that the limits allow to hand out.
   std::size_t allowance(const std::string& queue) {
     const QueueSettings& settings = settings_[queue];
     if (settings.paused) return 0;
@@ -184,9 +184,10 @@ class EngineBacklog : public EngineFixture {
                     *settings.concurrency - std::min<std::size_t>(leased, *settings.concurrency));
   }
   std::size_t most_leased() const { return std::max<std::size_t>(1, options_.max_loaded / 4); }
-  /// At rest it is the most urgent of each queue, and as much as may be.
+  /// If the engine has no work left, the deliverer must get the most urgent tasks of each queue, as
+  /// many as the limits allow.
   void do_deliver() {
-    clock_.advance(1s);  // what held a queue back is looked at once a second
+    clock_.advance(1s);  // a queue that a limit held back is looked at once a second
     settle();
     const std::size_t max = 1 + rng_.below(4);
     std::map<std::string, std::vector<TaskId>> ready;
@@ -206,7 +207,8 @@ class EngineBacklog : public EngineFixture {
       tasks_.at(task.id).lease = delivery.leased.lease;
     }
   }
-  /// At rest what is handed out is the most urgent, and as much as may be.
+  /// If the engine has no work left, a lease must return the most urgent tasks, as many as the
+  /// limits allow.
   void do_lease(const std::string& queue) {
     settle();
     const std::vector<TaskId> ready = ready_in_order(queue, Taker::worker);
@@ -314,7 +316,7 @@ class EngineBacklog : public EngineFixture {
     crash_and_open();
     settle();
   }
-  /// Hands out and completes all there is, in order.
+  /// Leases and completes all tasks, in order.
   void drain() {
     do_crash();
     for (std::uint32_t i = 0; i < kQueues; ++i) {

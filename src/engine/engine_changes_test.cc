@@ -1,4 +1,4 @@
-// What those who watch are told of tasks: each thing that happens, once it is durable.
+// The changes that a watcher gets: each event of a task, once it is durable.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,7 +19,7 @@ class EngineChangesTest : public EngineFixture {
     open();
     feed_.watch();
   }
-  /// "ID event→state" of all that was told since, ids counted from the first task.
+  /// The changes since the last call, as "ID event→state". The first task has the ID 1.
   std::vector<std::string> told() {
     std::vector<std::string> all;
     for (const TaskChange& change : feed_.take().changes) {

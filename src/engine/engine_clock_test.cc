@@ -1,7 +1,7 @@
-// The wall clock is stepped by up to an hour either way, and by a suspend, at random moments. What
-// was asked for after a delay comes after that delay, to the millisecond; what was asked for at a
-// date comes when the clock shows it, not before; leases last as long as they were given for. And
-// the control: judged by the wall clock, delays would be found to have moved.
+// At random moments the wall clock is stepped by up to an hour in both directions, or the machine
+// is suspended. A task with a delay must come exactly after this delay. A task with a date must
+// come when the clock shows the date, and not before. A lease must last for its time. As a control,
+// the test counts the delays that a wall clock would have moved: there must be some.
 //
 // DETENT_CLOCK_RUNS sets how many runs (for a soak: 10000).
 #include <cstdlib>
@@ -43,7 +43,7 @@ class EngineClock : public EngineFixture {
     }
   }
 
-  /// Whatever is ready, which must be so at this very moment.
+  /// Leases all ready tasks, each of which must become ready exactly now.
   void take() {
     for (const LeasedTask& leased : lease("q", kTasks)) {
       const auto it = asked_.find(leased.task.id);
@@ -57,7 +57,7 @@ class EngineClock : public EngineFixture {
         EXPECT_GE(wall_now(), *asked.at);
       }
       asked_.erase(it);
-      // Nobody ends the lease: it must last its 30 s, and come to no end by a step.
+      // The test does not end the lease. It must last 30 s, even if the clock is stepped.
       held_.emplace_back(leased.lease, clock_.now() + 30s);
     }
     while (!held_.empty() && clock_.now() + 1ms >= held_.front().second) {
@@ -86,7 +86,7 @@ class EngineClock : public EngineFixture {
 
   std::map<TaskId, Asked> asked_;
   std::vector<std::pair<LeaseToken, MonotonicTime>> held_;
-  std::uint64_t moved_by_wall_ = 0;  // delays that were over at another wall time than was thought
+  std::uint64_t moved_by_wall_ = 0;  // delays that ended at another wall time than expected
 };
 
 TEST_F(EngineClock, StepsLeaveDelaysUnchangedAndDatesAreNeverEarly) {

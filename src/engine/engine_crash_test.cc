@@ -1,5 +1,5 @@
-// Crashes at every write, before and after it took effect: what was acknowledged is there, what
-// was removed stays away, and nothing is handed out twice but what was leased.
+// Crashes at every write, before and after the write took effect. Acknowledged tasks must survive,
+// removed tasks must stay removed, and only leased tasks may be handed out a second time.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,7 +11,7 @@
 namespace detent {
 namespace {
 
-/// Drives random verbs and crashes; keeps what the outside knows of each task.
+/// Makes random calls and crashes, and keeps what a client knows about each task.
 class EngineCrash : public EngineFixture {
  protected:
   enum class Known { acknowledged, unknown, removed };
@@ -45,7 +45,7 @@ class EngineCrash : public EngineFixture {
   void restart() {
     leases_.clear();
     removing_.clear();
-    // Nobody was told of these: they may be there or not, and an id that was never told may come
+    // These calls were not acknowledged. Their tasks may exist or not, and their ids may be used
     // again.
     std::erase_if(known_, [](const auto& entry) { return entry.second == Known::unknown; });
     crash_and_open();
@@ -61,7 +61,7 @@ class EngineCrash : public EngineFixture {
     for (int i = 0; i < steps && !HasFatalFailure(); ++i) step();
     restart();
   }
-  /// What the outside knows and the engine does not say.
+  /// The tasks for which the engine contradicts what a client knows.
   std::vector<std::string> contradictions() {
     std::vector<std::string> found;
     for (const auto& [id, known] : known_) {
@@ -179,7 +179,7 @@ TEST_F(EngineCrash, AcknowledgedTasksSurviveAndRemovedTasksStayAway) {
   }
 }
 
-// The control: the check above finds a store that forgot one acknowledged task.
+// A control: the check above finds a store that has lost one acknowledged task.
 TEST_F(EngineCrash, TheCheckFindsALostTask) {
   run(1, 500);
   const auto it =

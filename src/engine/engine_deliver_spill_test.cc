@@ -1,4 +1,4 @@
-// What goes to webhooks when most of what is ready is on disk.
+// Deliveries to webhooks while most of the ready tasks are on disk.
 #include "engine/engine_deliver_fixture.h"
 
 namespace detent {
@@ -6,7 +6,8 @@ namespace {
 
 // ---- on disk ----
 
-/// Of each kind so many, in one queue, and few fit in memory.
+/// One queue has many tasks of both kinds: with and without their own webhook. Memory has room for
+/// few of them.
 class EngineDeliverSpilled : public EngineDeliver {
  protected:
   static constexpr std::size_t kEach = 10'000;
@@ -23,7 +24,7 @@ class EngineDeliverSpilled : public EngineDeliver {
     settle();
     engine_->check_invariants();
   }
-  /// Takes until nothing comes, and completes; how many came.
+  /// Leases and completes deliveries until there are none. Returns their number.
   std::size_t deliver_all(std::size_t most) {
     std::size_t count = 0;
     while (count < most) {

@@ -1,4 +1,4 @@
-// What goes to webhooks: never to workers, always to the deliverer.
+// Tasks with a webhook go to the deliverer and never to workers.
 #include <cstdint>
 #include <map>
 
@@ -50,7 +50,7 @@ TEST_F(EngineDeliver, AllTasksOfAQueueWithAWebhookAreDelivered) {
   const TaskId own = schedule(hook("q"));
   const TaskId later = schedule("q", 1min);
   std::vector<LeasedTask> got;
-  ASSERT_EQ(lease_count("q", 1), 1u);  // what a worker has, it keeps
+  ASSERT_EQ(lease_count("q", 1), 1u);  // a worker keeps the task that it has leased
   const TaskId second = schedule("q", 0ms);
   set("q", with_webhook());
   wait_for_one("q", got);
@@ -58,7 +58,7 @@ TEST_F(EngineDeliver, AllTasksOfAQueueWithAWebhookAreDelivered) {
   EXPECT_TRUE(lease_ids("q", 10).empty());
   EXPECT_EQ(engine_->lease_task(second, {.queue = "q"}).error().code, ErrorCode::conflict);
   EXPECT_EQ(deliver_ids(10), (std::vector<TaskId>{own, second}));
-  advance(61s);  // all leases run out, and the later one is due
+  advance(61s);  // all leases expire, and the later task is due
   advance(2s);   // the backoff
   EXPECT_EQ(deliver_ids(10).size(), 4u);
   EXPECT_TRUE(got.empty());

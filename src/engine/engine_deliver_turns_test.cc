@@ -1,5 +1,5 @@
-// In which turn what goes to webhooks is handed out, and what holds it back: limits, and webhooks
-// that take nothing now.
+// The order in which queues get their deliveries, and what holds deliveries back: limits, and
+// webhooks that do not accept messages.
 #include "engine/engine_deliver_fixture.h"
 
 namespace detent {
@@ -15,7 +15,7 @@ TEST_F(EngineDeliver, AQueueWithManyTasksDoesNotDelayTheOthers) {
   for (const Delivery& delivery : deliver(8)) queues.insert(delivery.leased.task.queue);
   EXPECT_EQ(queues.size(), 8u);
   for (const char* queue : {"a", "b", "c"}) EXPECT_EQ(queues.count(queue), 1u) << queue;
-  // One at a time they take turns, too.
+  // The queues also take turns if each call asks for one task.
   for (const char* queue : {"a", "b", "c"}) schedule(hook(queue));
   queues.clear();
   for (int i = 0; i < 4; ++i) queues.insert(deliver().at(0).leased.task.queue);
@@ -66,7 +66,8 @@ TEST_F(EngineDeliver, UnderALimitWorkersAndTheDelivererTakeTurns) {
     ASSERT_TRUE(engine_->schedule(hook("q")));
     ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
   }
-  // Both wait whenever a lease ends, and it is looked who may be told before the turn.
+  // A worker and the deliverer both wait when a lease ends. A worker may be served before the turn
+  // of the engine.
   const auto complete_first = [&](LeaseToken lease) {
     ASSERT_EQ(engine_->complete(lease).value(), LeaseOutcome::done);
     clock_.advance(1ms);

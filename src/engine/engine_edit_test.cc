@@ -1,4 +1,5 @@
-// Changing a task: its priority and payload, with or without its due time, wherever it lies.
+// Changes of a task: its priority and payload, with or without its due time. The task may be in
+// memory, on disk or in a ready lane.
 #include "base/rng.h"
 #include "base/test_seed.h"
 #include "engine/engine_fixture.h"

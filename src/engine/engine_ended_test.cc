@@ -1,4 +1,4 @@
-// What is remembered: the attempts of a task, and the tasks that have ended.
+// The history of a task's attempts, and the tasks that are kept after their end.
 #include "engine/engine_fixture.h"
 
 namespace detent {
@@ -108,15 +108,15 @@ TEST_F(EngineEnded, TheEngineWakesUpToRemoveEndedTasks) {
   EXPECT_GE(clock_.now().time_since_epoch(), 1h);
 }
 
-// A store may have to walk over what was removed: RocksDB over tombstones, PostgreSQL over rows
-// that a transaction of somebody else still sees.
+// A store may have to walk over removed records: RocksDB over tombstones, PostgreSQL over rows that
+// another transaction still sees.
 TEST_F(EngineEnded, TheSearchForExpiredTasksBeginsBehindTheRemovedTasks) {
   set("q", {.retention = 1min});
   for (int i = 0; i < 3; ++i) {
     const TaskId id = schedule("q", 0ms);
     complete(lease("q").at(0).lease);
     advance(1min);
-    advance(1s);  // looks again, for nothing
+    advance(1s);  // searches again and finds nothing
     EXPECT_EQ(state_of(id), std::nullopt);
     EXPECT_EQ(store_->last_page_after().lane, Lane::ended);
     EXPECT_EQ(store_->last_page_after().id, id);

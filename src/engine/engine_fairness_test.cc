@@ -1,5 +1,5 @@
-// Who floods one queue, with tasks or with requests, doesn't make another's wait: counted in tasks
-// and commands, on a manual clock that the commands, or the reads of it, move themselves.
+// A flood of tasks or requests for one queue does not make the other queues wait. The waits are
+// counted in tasks and commands, on a manual clock. Commands, or reads of the clock, move it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 
 class EngineFairness : public EngineFixture {
  protected:
-  /// A worker that waits, and notes how many it was handed, in the order of the answers.
+  /// Starts the wait of a worker. Its answer adds the number of its tasks to a list.
   void work(const std::string& queue, std::size_t max) {
     const LeaseRequest request{.queue = queue, .max = max};
     engine_->lease_or_wait(request, 1min, [this, queue](Result<std::vector<LeasedTask>> tasks) {
@@ -88,7 +88,7 @@ TEST_F(EngineFairness, AnswersAreLimitedOnlyWhileWorkersOfOtherQueuesWait) {
   EXPECT_EQ(lease("storm", 100).size(), 100u);
   advance(59s + 900ms);
   EXPECT_EQ(lease("storm", 1'000).size(), 128u);
-  advance(100ms);  // that wait is over
+  advance(100ms);  // the wait expires
   EXPECT_EQ(lease("storm", 1'000).size(), 128u) << "the other may be back in a moment";
   advance(1s);
   EXPECT_EQ(lease("storm", 1'000).size(), 1'000u);
@@ -134,7 +134,7 @@ TEST_F(EngineFairness, TasksThatBecomeDueDuringMemoryWorkAreHandedOutInTheSameTu
   memory_store_ = MemoryStore::open(*disk_).value();
   store_ = std::make_unique<FaultStore>(*memory_store_);
   engine_ = Engine::open(*store_, clock, {.max_loaded = 4'000}).value();
-  // A backlog, most of it to be moved to its lane, and workers that take from it.
+  // A backlog, most of which must move to its ready lane, and workers that lease from it.
   ASSERT_TRUE(engine_->set_queue("storm", {.paused = true}));
   accept("storm", 5'000);
   for (int i = 0; i < 4; ++i) work("storm", 1'000);

@@ -1,4 +1,5 @@
-// Tasks that another system keeps while they are far: what goes, what comes back, marks, counts.
+// Far tasks that an external scheduler keeps: which tasks are handed over and put back, the marks,
+// and the counts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ class EngineFar : public EngineFixture {
     settle();
     return count;
   }
-  /// As far as a mark tells of it.
+  /// The fields of a task that a mark needs.
   Task copy_of(TaskId id) const {
     Task task;
     task.id = id;
@@ -146,7 +147,7 @@ TEST_F(EngineFar, MarksAreListedPageByPageAndSurviveACrash) {
   EXPECT_EQ(marked, std::vector(ids.begin() + 50, ids.end()));
   EXPECT_EQ(engine_->marked(7).value().size(), 7u);
   mark(ids[0]);
-  advance(2s);  // trims the others
+  advance(2s);  // trims the removed marks
   advance(2s);
   EXPECT_EQ(memory_store_->read_keys(kNoQueue, "", 9'999).value().records.size(), 2'051u);
   EXPECT_TRUE(engine_->is_here_or_marked(ids[0]).value());
@@ -155,7 +156,7 @@ TEST_F(EngineFar, MarksAreListedPageByPageAndSurviveACrash) {
 TEST_F(EngineFar, ARemovedMarkStaysRemovedWhenTheWallClockIsSteppedBack) {
   const TaskId id{TaskId{}.next()};
   Task copy = copy_of(id);
-  copy.due_at = WallTime{};  // not remembered any more once it is forgotten
+  copy.due_at = WallTime{};  // due so long ago that the engine does not remember the forgotten copy
   engine_->mark(std::vector{copy});
   settle();
   unmark(id);
@@ -165,7 +166,7 @@ TEST_F(EngineFar, ARemovedMarkStaysRemovedWhenTheWallClockIsSteppedBack) {
   EXPECT_TRUE(engine_->marked(9).value().empty());
 }
 
-// Whether it was a mark, or one that was taken back, nobody can tell.
+// A damaged key does not show whether its mark was set or removed.
 TEST_F(EngineFar, ADamagedMarkCountsWhileItsTaskIsHereAndOtherMarksAreListed) {
   const TaskId here = schedule("q", 2h);
   const TaskId sound = schedule("q", 3h);
@@ -191,7 +192,7 @@ TEST_F(EngineFar, ADamagedMarkCountsWhileItsTaskIsHereAndOtherMarksAreListed) {
   EXPECT_EQ(engine_->marked(9).value(), std::vector{sound});
 }
 
-// The other system may be put back to an older state, which has the task again.
+// The external scheduler may be restored from an older backup, which has the task again.
 TEST_F(EngineFar, AForgottenCopyIsNotPutBack) {
   const TaskId id = schedule("q", 2h);
   const Task task = stored(id);

@@ -29,7 +29,7 @@ class EngineFixture : public ::testing::Test {
     store_ = std::make_unique<FaultStore>(*memory_store_);
     engine_ = Engine::open(*store_, clock_, options_).value();
   }
-  /// Drops the engine without a word, as a crash does.
+  /// Destroys the engine without close(), as a crash does.
   void crash() {
     engine_.reset();
     store_.reset();
@@ -130,7 +130,8 @@ class EngineFixture : public ::testing::Test {
     settle();
     return count;
   }
-  /// As the engine's own thread does it: goes on when the engine wants to be woken.
+  /// Moves the clock to the next wake-up of the engine and makes a turn, as the engine's thread
+  /// does.
   void advance_to_wakeup() {
     ASSERT_TRUE(engine_->next_wakeup());
     clock_.advance(*engine_->next_wakeup() - clock_.now());

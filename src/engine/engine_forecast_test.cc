@@ -1,4 +1,4 @@
-// The forecast is what a scan of all live tasks would count, whatever became of them.
+// The forecast equals the counts of a scan of all live tasks, after any verbs.
 #include <algorithm>
 #include <numeric>
 
@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 class EngineForecast : public EngineFixture {
  protected:
-  /// By reading every task. Right for tasks that are counted by the minute.
+  /// The forecast from a scan of all tasks. It is correct for tasks that are counted by the minute.
   Forecast scan(milliseconds span, std::size_t bins) {
     Forecast forecast{.from = std::chrono::floor<std::chrono::minutes>(wall_now()),
                       .bin = forecast_bin_width(span, bins)};

@@ -1,5 +1,5 @@
-// Hand-outs that wait for no commit. A store that writes on another thread is played by FaultStore:
-// what happens while it writes happens before it does.
+// Hand-outs that do not wait for a commit. FaultStore simulates a store that writes on another
+// thread: it runs the work during a write just before the write.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 class EngineHandOut : public EngineFixture {
  protected:
   void turn() { ASSERT_TRUE(engine_->turn()); }
-  /// A worker that waits; what it is told is noted as "task", or "error".
+  /// Starts the wait of a worker. Its answer is noted as "task" or "error".
   void wait_with(const LeaseRequest& request) {
     engine_->lease_or_wait(request, 1min, [this](Result<std::vector<LeasedTask>> tasks) {
       told_.emplace_back(tasks ? "task" : "error");
@@ -26,7 +26,7 @@ class EngineHandOut : public EngineFixture {
     });
   }
   void wait(const std::string& queue) { wait_with({.queue = queue}); }
-  /// A change of another queue, the commit of which is noted as "commit".
+  /// Makes a change in another queue. Its commit is noted as "commit".
   void change() {
     ASSERT_TRUE(engine_->schedule(request("other", 1h)));
     engine_->after_commit([this](const Result<void>&) { told_.emplace_back("commit"); });
@@ -257,8 +257,8 @@ TEST_F(EngineHandOut, AWorkerOfSeveralQueuesIsServedAlthoughALimitHoldsOneQueueB
 
 // ---- at random ----
 
-/// Verbs, workers that wait, and time that passes while commits are written; a memory that is far
-/// too small. Each task is handed out to one at a time, as it was left by who changed it last.
+/// Random verbs and waiting workers, a memory that is too small, and time that passes during
+/// writes. Each task must be leased to only one worker at a time, with its last changes.
 TEST_F(EngineHandOut, InRandomRunsEachTaskIsHandedOutOnceWithItsLastChanges) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -295,7 +295,7 @@ TEST_F(EngineHandOut, InRandomRunsEachTaskIsHandedOutOnceWithItsLastChanges) {
     } else if (verb < 8 && !there.empty()) {
       auto it = there.lower_bound(TaskId{rng.next() % (there.rbegin()->first.value + 1)});
       if (rng.below(2) == 0) {
-        // Handed out meanwhile, perhaps, and not told of yet.
+        // The edit may fail, because the task may be leased already.
         if (engine_->edit(it->first, payload(std::to_string(step)))) {
           it->second = std::to_string(step);
         }

@@ -1,4 +1,4 @@
-// Idempotency keys: asking twice makes one task, for as long as the key stands for it.
+// Idempotency keys: a repeated request creates no second task while the key stands for the first.
 #include "engine/engine_fixture.h"
 
 namespace detent {
@@ -13,7 +13,7 @@ class EngineKeys : public EngineFixture {
     asked.key = key;
     return asked;
   }
-  /// Asks for the same once more: what the key stands for now.
+  /// Repeats the request. Returns the task that the key stands for.
   TaskSnapshot again(const ScheduleRequest& asked) {
     TaskSnapshot view = engine_->schedule(asked).value();
     settle();

@@ -1,5 +1,5 @@
-// Why tasks are handed out late: each cause alone, two after one another, and that the parts add up
-// whatever happens; and the counts of all queues together, which are kept, not summed up.
+// Why tasks are handed out late: each cause alone, two causes in sequence, and random runs in which
+// the parts must add up. Also the counts of all queues.
 #include <algorithm>
 #include <numeric>
 
@@ -128,7 +128,7 @@ TEST_F(EngineLateness, TheConcurrencyOfTheQueueHoldsTasksBack) {
 }
 
 TEST_F(EngineLateness, TheLimitOfAllLeasesHoldsEveryQueueBack) {
-  options_.max_loaded = 4;  // of which one may be leased
+  options_.max_loaded = 4;  // so at most one task may be leased
   open_on_a_new_disk();
   schedule("full", 0ms);
   schedule("q", 0ms);
@@ -210,8 +210,8 @@ TEST_F(EngineLateness, APastDateFiresInTimeEvenDuringABacklog) {
   EXPECT_LE(engine_->stats().lateness.quantile(1), 1ms);
 }
 
-// Whatever happens, the parts of a hand-out add up to how long the task could have been had, give
-// or take what is rounded.
+// In every run, the parts of a hand-out add up to the time since the task was due, except for
+// rounding.
 TEST_F(EngineLateness, ThePartsAddUpInAnyRun) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

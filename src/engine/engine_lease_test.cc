@@ -1,4 +1,4 @@
-// Leases: completing, failing, running out, and waiting for a task.
+// Leases: complete, fail, expiry, and the wait for a task.
 #include "engine/engine_fixture.h"
 
 namespace detent {
@@ -11,7 +11,7 @@ class EngineLease : public EngineFixture {
     int answers = 0;
     Result<std::vector<LeasedTask>> tasks;
   };
-  /// One task is asked for, and the first record is damaged.
+  /// Leases one task while the record of the first task is damaged. The second task must come.
   void expect_sound_behind_damaged() {
     const TaskId damaged = schedule("q", 1s);
     const TaskId sound = schedule("q", 1s);
@@ -225,7 +225,7 @@ TEST_F(EngineLease, AWorkerThatWentAwayGetsNoTask) {
   EXPECT_EQ(here.tasks.value().size(), 1u);
   EXPECT_EQ(gone.answers, 1);
   EXPECT_TRUE(gone.tasks.value().empty());
-  engine_->abandon_wait(gone.id);  // over already: no matter
+  engine_->abandon_wait(gone.id);  // does nothing, because the wait is over
 }
 
 TEST_F(EngineLease, AStoreThatFailsIsToldToThoseWhoWait) {
@@ -318,7 +318,8 @@ TEST_F(EngineLease, TasksThatACommitPutsAndRemovesAreCounted) {
   EXPECT_EQ(committed(), 4u);
 }
 
-// A byte in the middle of a character is no place to cut at; where all are, nothing is left.
+// The error is not cut within a character. If all bytes look like the middle of a character, no
+// byte is left.
 TEST_F(EngineLease, AnErrorThatIsNoTextIsCutToNothing) {
   const TaskId id = schedule("q", 0ms);
   const std::string error(kMaxErrorBytes + 1, '\x80');
@@ -376,7 +377,7 @@ TEST_F(EngineLease, ATaskScheduledAndLeasedInOneTurnHasItsPayload) {
   engine_->check_invariants();
 }
 
-// Its worker may have asked in time, and had to wait for the engine.
+// The worker may have sent its request in time, and the engine was busy.
 TEST_F(EngineLease, ALeaseThatRanOutWhileTheEngineWasBusyCountsUntilTheTurn) {
   schedule("q", 0ms);
   schedule("q", 0ms);

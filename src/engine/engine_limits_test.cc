@@ -1,4 +1,5 @@
-// What a queue limits: tasks and bytes held, tasks handed out in a second, leases at a time.
+// The limits of a queue: the number and bytes of its tasks, hand-outs per second, and leases at a
+// time.
 #include <map>
 
 #include "base/rng.h"
@@ -17,7 +18,7 @@ class EngineLimits : public EngineFixture {
     asked.payload = {.kind = Payload::Kind::bytes, .data = std::string(bytes, 'x')};
     return asked;
   }
-  /// Refuses: by a quota, which its message names.
+  /// The request must be refused because of this quota, and the error must name the quota.
   void expect_refused(const ScheduleRequest& asked, const std::string& quota) {
     const Result<TaskSnapshot> refused = engine_->schedule(asked);
     ASSERT_FALSE(refused);

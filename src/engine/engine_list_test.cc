@@ -1,4 +1,4 @@
-// The list of tasks: its order, its filters and its pages, against all tasks read one by one.
+// The list of tasks: its order, filters and pages, compared with all tasks read one by one.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -168,7 +168,7 @@ TEST_F(EngineList, MeetsATaskThatSpillsOnTheWayOnce) {
   TaskList first = engine_->list({}, kListStart, 100).value();  // the dead: none
   first = engine_->list({}, *first.next, 30).value();
   ASSERT_EQ(first.tasks.size(), 30U);
-  settle();  // most of them leave the due order
+  settle();  // most tasks leave the due order
   std::set<TaskId> seen;
   for (const TaskSnapshot& view : first.tasks) seen.insert(view.task.id);
   for (std::optional<Place> at = first.next; at;) {
@@ -233,7 +233,7 @@ TEST_F(EngineList, PassesOverADamagedRecord) {
   EXPECT_EQ(list_ids(), (std::vector{first, last}));
 }
 
-// Random tasks in a tiny memory; what is listed is compared with all tasks read one by one.
+// Random tasks in a tiny memory. The list is compared with all tasks read one by one.
 class EngineListModel : public EngineList {
  protected:
   std::string any_queue() { return "q" + std::to_string(rng_.below(4)); }
@@ -339,7 +339,8 @@ class EngineListModel : public EngineList {
     }
     ASSERT_TRUE(expected.empty()) << "missed " << to_string(expected.begin()->first);
   }
-  /// Lists while steps go on between the pages.
+  /// Lists all tasks, with random steps between the pages. Tasks that match the filter before and
+  /// after must be listed once.
   void expect_stayers_listed_once(const TaskFilter& filter, std::size_t limit) {
     const std::map<TaskId, TaskSnapshot> before = wanted(filter);
     touched_.clear();
@@ -352,7 +353,7 @@ class EngineListModel : public EngineList {
     }
     const std::map<TaskId, TaskSnapshot> after = wanted(filter);
     for (const auto& [id, view] : before) {
-      // It may have become due, or its lease run out, by itself.
+      // The task may have become due, or its lease may have expired.
       const auto still = after.find(id);
       if (touched_.contains(id) || still == after.end()) continue;
       if (still->second.state != view.state || still->second.task != view.task) continue;

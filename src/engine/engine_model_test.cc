@@ -1,5 +1,5 @@
-// Random verbs, crashes and time against a plain map of what every task should be. After each turn
-// all tasks are compared and the engine's invariants are checked by brute force.
+// Random verbs, crashes and times. After each turn, all tasks are compared with a plain map of the
+// expected tasks, and the invariants of the engine are checked.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -72,7 +72,7 @@ class EngineModel : public EngineFixture {
       ASSERT_EQ(queue.dead, counts[queue.queue].second);
     }
   }
-  /// What time brings: leases that ran out.
+  /// Ends the expired leases in the model.
   void end_turn() {
     for (auto& [id, task] : tasks_) {
       if (!task.lease || task.lease_until > wall_now()) continue;
@@ -158,7 +158,7 @@ class EngineModel : public EngineFixture {
   Taker taker_of(const ModelTask& task) const {
     return task.webhook || webhook_queues_.contains(task.queue) ? Taker::deliverer : Taker::worker;
   }
-  /// The ready tasks of a queue for one or the other, most urgent first.
+  /// The ready tasks of a queue for workers or for the deliverer, most urgent first.
   std::vector<TaskId> ready_in_order(const std::string& of, Taker taker) const {
     std::vector<std::tuple<std::uint32_t, WallTime, TaskId>> ready;
     for (const auto& [id, task] : tasks_) {
@@ -173,8 +173,8 @@ class EngineModel : public EngineFixture {
   }
   void do_lease() {
     const std::string from = queue();
-    // At rest every due task is in memory or in its ready lane; in the middle of a turn one may
-    // still lie behind a full memory.
+    // If the engine has no work left, every due task is in memory or in its ready lane. During its
+    // work, a due task may still be only in the due order, because memory is full.
     const bool is_at_rest = rng_.below(2) == 0;
     if (is_at_rest) end_turn();
     const std::vector<TaskId> ready = ready_in_order(from, Taker::worker);
@@ -204,9 +204,10 @@ class EngineModel : public EngineFixture {
     task.lease = leased.lease;
     task.lease_until = leased.lease_until;
   }
-  /// At rest, of each queue the most urgent, and something when there is anything.
+  /// If the engine has no work left, each queue must deliver its most urgent tasks, and at least
+  /// one task if there is any.
   void do_deliver() {
-    clock_.advance(1s);  // what held a queue back is looked at once a second
+    clock_.advance(1s);  // a queue that a limit held back is looked at once a second
     end_turn();
     std::map<std::string, std::vector<TaskId>> ready;
     for (const char* const of : {"q", "r"}) ready[of] = ready_in_order(of, Taker::deliverer);

@@ -1,11 +1,11 @@
-// The look for tasks that nothing would touch again: it finds what is planted, and nothing else.
+// The look for orphans: it finds the orphans that the test makes, and no others.
 #include "base/rng.h"
 #include "base/test_seed.h"
 #include "engine/engine_fixture.h"
 
 namespace detent {
 
-/// Puts an engine's memory into states that no verb leads to.
+/// Makes orphans: puts tasks in memory into states that no verb leads to.
 struct PlantedOrphans {
   static void lose_timer(Engine& engine, TaskId id) {
     engine.tasks_.timers_.cancel(*engine.tasks_.find_loaded(id));
@@ -24,7 +24,7 @@ namespace {
 class EngineOrphans : public EngineFixture {
  protected:
   std::uint64_t orphans() { return engine_->stats().orphans; }
-  /// The look comes by ten times a second.
+  /// Makes turns until the look has seen all tasks. It runs ten times a second.
   void let_it_look() {
     for (int i = 0; i < 10; ++i) {
       clock_.advance(100ms);
@@ -73,7 +73,7 @@ TEST_F(EngineOrphans, AReadyTaskInNoOrderIsCountedAndARestartHandsItOut) {
   EXPECT_EQ(orphans(), 0u);
 }
 
-// A thousand slots a look: the last of 3 500 is reached, but not by the first look.
+// One look visits 1 000 slots, so the last of 3 500 slots is found by the fourth look.
 TEST_F(EngineOrphans, TheLookGoesRoundAllAPartAtATime) {
   TaskId last;
   for (int i = 0; i < 3'500; ++i) last = engine_->schedule(request("q", 1min)).value().task.id;

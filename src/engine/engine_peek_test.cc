@@ -1,5 +1,4 @@
-// Looking at the first task in each state, before and after the commit, and making scheduled tasks
-// due now by the queue.
+// The first task of a queue in each state, before and after the commit. Also run_now() for a queue.
 #include "engine/engine_fixture.h"
 
 namespace detent {

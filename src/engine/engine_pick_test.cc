@@ -1,5 +1,5 @@
-// Leases over several queues and of one task by its id, wherever that lies; leases that end without
-// a word; pauses; and what is counted of a task for good.
+// Leases over several queues, leases of one task by its id, leases that end without a report,
+// pauses, and the counts in the record of a task.
 #include <algorithm>
 
 #include "engine/engine_fixture.h"
@@ -19,7 +19,7 @@ class EnginePick : public EngineFixture {
     asked.rules.priority = priority;
     return schedule(asked);
   }
-  /// The id of the one task that such a lease gets; 0 when it gets none.
+  /// Leases one task. Returns its id, or 0 if there is none.
   TaskId pick(const LeaseRequest& request) {
     const std::vector<LeasedTask> tasks = engine_->lease(request).value();
     settle();
@@ -32,7 +32,7 @@ class EnginePick : public EngineFixture {
     engine_->check_invariants();
     return leased;
   }
-  /// A worker that waits without end; what it gets is put into `got`.
+  /// Starts a very long wait of a worker. The ids of its tasks are added to `got`.
   Engine::WaitId wait(const LeaseRequest& request, std::vector<TaskId>& got) {
     return engine_->lease_or_wait(request, kMaxDelay,
                                   [&got](Result<std::vector<LeasedTask>> tasks) {
@@ -159,7 +159,7 @@ TEST_F(EnginePick, ATaskBeyondTheMemoryIsLeasedByItsId) {
     ASSERT_EQ(complete(take(ids[at]).lease), LeaseOutcome::done);
     engine_->check_invariants();
   }
-  // Made due now it has no room in memory either.
+  // The lease makes this task due now. Memory has no room for it then either.
   const TaskId far = schedule("q", 24h);
   const LeasedTask leased = take(far);
   EXPECT_EQ(leased.task.id, far);

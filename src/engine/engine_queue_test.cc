@@ -1,4 +1,4 @@
-// Queues: settings, and what they give the tasks that leave something open; removal.
+// Queues: their settings, the defaults that they give to their tasks, and their removal.
 #include "engine/engine_fixture.h"
 
 namespace detent {
@@ -32,8 +32,7 @@ TEST_F(EngineQueue, PartitionsAreDecidedWhenAQueueIsMade) {
   EXPECT_EQ(engine_->set_queue("r", {.partitions = 257}).error().field, "partitions");
 }
 
-// A shard of a cluster, of which this is one: it has partition 1, with the keys that begin with
-// "b".
+// The engine is a shard of a cluster. It has partition 1, with the keys that begin with "b".
 TEST_F(EngineQueue, AnEngineTakesOnlyWhatIsItsOwnOfAQueue) {
   options_.is_here = [](std::string_view queue, std::uint32_t partitions, std::string_view key) {
     if (queue == "home") return true;
@@ -130,7 +129,7 @@ TEST_F(EngineQueue, FiguresMayBeOfTheLargestQueuesOnly) {
   EXPECT_EQ(engine_->stats().queues.size(), 4u);
 }
 
-// Among thousands of queues the one that is stuck may be small.
+// Among thousands of queues, a queue whose tasks are stuck may be small.
 TEST_F(EngineQueue, TheQueuesWithTheOldestReadyTasksAreFoundAmongAll) {
   const TaskId stuck = schedule("stuck", 0ms);
   advance(10s);
@@ -373,7 +372,7 @@ TEST_F(EngineQueue, AQueueOfWhichATaskIsKeptIsForgottenAndTheTaskGoesInTime) {
   const TaskId id = schedule("q", 1h);
   ASSERT_TRUE(engine_->cancel(id));
   settle();
-  if (!engine_->remove_queue("q")) return;  // kept tasks may hold it, too
+  if (!engine_->remove_queue("q")) return;
   settle();
   engine_->check_invariants();
   crash_and_open();

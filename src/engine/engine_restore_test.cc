@@ -1,4 +1,4 @@
-// Tasks taken over from another store, and the pages that a copy of everything is made of.
+// Tasks restored from another store, and the pages from which a copy of all tasks is made.
 #include <map>
 
 #include "base/rng.h"
@@ -32,8 +32,8 @@ class EngineRestore : public EngineFixture {
     const Result<bool> restored = engine_->restore(task);
     return restored ? Error{} : restored.error();
   }
-  /// Damages a task that is due in a day, and has the engine meet it. The counts are too high from
-  /// then on, so nothing checks the invariants.
+  /// Damages a task that is due in a day, and lets the engine find and set it aside. The counts are
+  /// too high after that, so these tests do not check the invariants.
   void set_aside(TaskId id) {
     disk_->flip_bit(store_->find(id).value().value().place, 100);
     advance(24h);
@@ -180,7 +180,7 @@ TEST_F(EngineRestore, AKeyThatStandsForAnotherTaskIsLeftToThatOne) {
   EXPECT_EQ(engine_->schedule(keyed).value().task.id, here);
 }
 
-// The way back for what was damaged: a dump has the task yet, and its key must be its own again.
+// A damaged task is restored from a dump. Its key must stand for it again.
 TEST_F(EngineRestore, ATaskThatWasSetAsideComesBackWithItsKey) {
   ScheduleRequest keyed = request("q", 24h);
   keyed.key = "k";

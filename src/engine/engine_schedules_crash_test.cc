@@ -1,4 +1,4 @@
-// Recurring schedules over crashes at any write: exactly one task for each occurrence.
+// Recurring schedules with crashes at any write: each occurrence gets exactly one task.
 #include <map>
 #include <set>
 #include <string>
@@ -15,7 +15,7 @@ class EngineSchedulesCrash : public EngineFixture {
  protected:
   bool one_in(std::uint32_t n) { return rng_.below(n) == 0; }
 
-  /// What of this a start finds can be none, half, or all that was written last.
+  /// Crashes. The next start finds all, a part or nothing of the last write.
   void crash_somehow() {
     store_->fail_write(1 + rng_.below(3),
                        one_in(2) ? WriteFault::not_applied : WriteFault::applied);
@@ -38,7 +38,7 @@ class EngineSchedulesCrash : public EngineFixture {
     }
     static_cast<void>(engine_->turn());
   }
-  /// All that is left is handed out.
+  /// Leases all tasks that are left.
   void drain() {
     for (bool more = true; more;) {
       settle();

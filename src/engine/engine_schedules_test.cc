@@ -1,5 +1,5 @@
-// Recurring schedules in the engine: their tasks, and what of them is durable. What is decided
-// about occurrences is in schedule_book_test.cc.
+// Recurring schedules in the engine: their tasks and their durability. The decisions about
+// occurrences are tested in schedule_book_test.cc.
 #include "base/wall_time.h"
 #include "engine/engine_fixture.h"
 

@@ -1,5 +1,5 @@
-// The ready backlog: more is ready than memory holds, and yet the most urgent task is at hand, the
-// other queues have room, and every verb finds the tasks on disk.
+// A backlog: more tasks are ready than memory has room for. The most urgent task must still be in
+// memory, other queues must have room, and every verb must find the tasks on disk.
 #include <algorithm>
 #include <set>
 
@@ -21,7 +21,7 @@ class EngineSpill : public EngineFixture {
     crash_and_open();
   }
   std::uint64_t loaded() { return engine_->stats().loaded; }
-  /// Without the age of the last hand-out, which these tests are not about.
+  /// The figures of a queue without the age of the last hand-out, which these tests do not compare.
   QueueStats stats_of(const std::string& queue) {
     QueueStats stats = engine_->queue(queue).value().stats;
     stats.last_handed_out_age.reset();

@@ -1,5 +1,4 @@
-// The order of what is overdue at a start, when that is more than is read before the engine is
-// open.
+// The order of the overdue tasks at a start, if there are more than open() reads.
 #include <algorithm>
 
 #include "base/rng.h"
@@ -26,7 +25,7 @@ class EngineStart : public EngineFixture {
     clock_.advance(1min);
     crash_and_open();
   }
-  /// A worker that waits for so many.
+  /// Starts the wait of a worker for at most `count` tasks.
   void wait_for(std::size_t count) {
     engine_->lease_or_wait({.queue = "q", .max = count}, 1h,
                            [this](Result<std::vector<LeasedTask>> tasks) {
@@ -78,7 +77,7 @@ TEST_F(EngineStart, IsOverAfterSomeTimeHoweverManyAreOverdue) {
   EXPECT_EQ(engine_->lease({.queue = "q", .max = 10}).value().size(), 10u);
 }
 
-// A queue that has more overdue tasks than may be in memory gets the others little by little.
+// If a queue has more overdue tasks than memory has room for, the rest is loaded later.
 TEST_F(EngineStart, WhatDoesNotFitInMemoryHoldsNobodyUp) {
   options_ = {.max_loaded = 400};
   open_on_a_new_disk();

@@ -1,4 +1,4 @@
-// Leases that outlive a graceful stop, and those that do not.
+// Which leases survive a graceful stop, and which do not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class EngineStop : public EngineFixture {
   void stop_and_open() {
     ASSERT_TRUE(engine_->close());
     crash_and_open();
-    settle();  // what did not fit in memory at the start is on its way to its lane
+    settle();  // tasks that had no room in memory at the start move to their lane
     engine_->check_invariants();
   }
   LeasedTask lease_one(const std::string& queue) {
@@ -116,7 +116,7 @@ TEST_F(EngineStop, AStartThatCameToNothingLeavesTheLeasesToTheNext) {
   const TaskId id = schedule("q", 0ms);
   const LeasedTask task = lease_one("q");
   ASSERT_TRUE(engine_->close());
-  crash_and_open();  // it has begun its epoch, and does not come to its first turn
+  crash_and_open();  // the engine has begun its epoch, but has made no turn
   crash();
   memory_store_ = MemoryStore::open(*disk_).value();
   ASSERT_TRUE(memory_store_->begin_epoch()) << "taken by a node whose store then failed";
@@ -163,7 +163,7 @@ TEST_F(EngineStop, WhoHasTakenUpLeasesSaysSoUntilTheyAreTrimmed) {
   advance(10min);
   ASSERT_EQ(engine_->lease({.queue = "q", .max = 1, .visibility_timeout = 1h}).value().size(), 1u);
   ASSERT_TRUE(engine_->close());
-  clock_.step_wall(-5min);  // of another node, which is behind
+  clock_.step_wall(-5min);  // as if another node takes over whose clock is behind
   crash_and_open();
   advance(2min);
   const auto kept = [this] {
@@ -243,7 +243,7 @@ TEST_F(EngineStop, ALeaseThatRanOutWhileStoppedIsVoidAsAfterACrash) {
   engine_->check_invariants();
 }
 
-// A version that left no note of what it took up may have left those of several epochs.
+// If no note was written, the store may have leases of several epochs.
 TEST_F(EngineStop, OnlyWhatTheLastHasWrittenOutIsTakenUp) {
   schedule("q", 0ms);
   crash_and_open();
@@ -362,7 +362,7 @@ TEST_F(EngineStop, MoreLeasesThanAPageOutliveAStop) {
 TEST_F(EngineStop, AStartWithLessMemoryTakesUpNoMoreThanItMayLease) {
   schedule_many("q", 3);
   EXPECT_EQ(lease_count("q", 3), 3u);
-  options_.max_loaded = 4;  // of which a quarter may be leased
+  options_.max_loaded = 4;  // so at most one task may be leased
   stop_and_open();
   EXPECT_EQ(engine_->stats().all.leased, 1u);
 }
@@ -399,9 +399,9 @@ TEST_F(EngineStop, TheLeaseOfADamagedTaskDoesNotHoldUpTheStart) {
   EXPECT_EQ(complete(tasks.at(1).lease), LeaseOutcome::done);
 }
 
-// Random stops, crashes, leases, ends and waits on two queues with memory for few: each lease that
-// was open at a graceful stop works after it until it runs out, each that a crash met is void, and
-// no task is held twice or lost.
+// Random stops, crashes, leases, ends and waits on two queues with a small memory. A lease that was
+// open at a graceful stop must be valid after it until it expires. A lease that was open at a crash
+// must be void. No task may be lost or leased twice.
 TEST_F(EngineStop, LeasesAreAsAModelSays) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -1,5 +1,5 @@
-// What an engine does once its store has failed: it refuses every verb and leaves the store alone,
-// which may be closed by then (engine_thread.h opens another).
+// After its store has failed, an engine refuses every verb and does not use the store, which may be
+// closed (engine_thread.h opens it again).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,7 +16,7 @@ class EngineStopped : public EngineFixture {
   static RecurringSchedule minutely(const std::string& name) {
     return {.name = name, .rule = IntervalRule{.period = 1min}, .queue = "q"};
   }
-  /// With a task of each kind, a key and a schedule, so that each verb would have something to do.
+  /// Creates a task of each kind, a key and a schedule, so that each verb would have work.
   void fill() {
     far_ = schedule("q", 2h);
     keyed_ = schedule({.queue = "q", .due = 1h, .key = "k"});
@@ -39,7 +39,7 @@ class EngineStopped : public EngineFixture {
   }
 
   void expect_tasks_refused();
-  /// Both; they have nothing to answer.
+  /// Calls both variants of read_ahead(), which return nothing.
   void read_ahead();
   void expect_leases_refused();
   void expect_queues_refused();
@@ -138,14 +138,14 @@ TEST_F(EngineStopped, RefusesEveryVerbAndAsksItsStoreNothing) {
   expect_queues_refused();
   expect_schedules_refused();
   expect_far_tasks_refused();
-  clock_.advance(3h);  // all that it knew of is due
+  clock_.advance(3h);  // all tasks that it knew are due
   EXPECT_FALSE(engine_->turn());
   EXPECT_FALSE(engine_->close());
   EXPECT_EQ((std::array{store_->read_count(), store_->write_count()}), before);
 }
 
-// As between two attempts of EngineThread to open another: what follows is told by the sanitizers,
-// too.
+// The store is gone, as between two attempts of EngineThread to open it again. The sanitizers would
+// report a use of the store.
 TEST_F(EngineStopped, ReadsNothingAheadOfAStoreThatIsGone) {
   fill();
   fail();

@@ -1,6 +1,6 @@
-// Storms: one queue has many times the memory of tasks due in one second. The others' tasks are
-// handed out in the turn in which they are due, as if the storm were not there; and every task of
-// the storm comes, in order. All counted in turns on a manual clock.
+// Storms: one queue has many times more tasks due in one second than memory has room for. The tasks
+// of other queues must be handed out in the turn in which they become due. All tasks of the storm
+// must be handed out in order. Time is counted in turns on a manual clock.
 //
 // DETENT_STORM_TASKS sets how many tasks the storms of two tests have (for a soak: 1000000).
 #include <algorithm>
@@ -34,7 +34,7 @@ class EngineStorm : public EngineFixture {
   QueueStats stats_of(const std::string& queue) { return engine_->queue(queue).value().stats; }
   Place place_of(TaskId id) { return store_->find(id).value().value().place; }
 
-  /// Tasks of one queue, due one after another over `over`, accepted many a turn.
+  /// Schedules tasks of one queue whose due times are spread over `over`, many in each turn.
   std::vector<TaskId> schedule_over(const std::string& queue, int count, milliseconds from,
                                     milliseconds over) {
     std::vector<TaskId> ids;
@@ -48,8 +48,8 @@ class EngineStorm : public EngineFixture {
     engine_->check_invariants();
     return ids;
   }
-  /// Tasks that are due at one instant, in 30 s, of rising or falling priority from 1 on; returns
-  /// the most urgent.
+  /// Schedules tasks that are all due in 30 s, with rising or falling priorities from 1 on. Returns
+  /// the most urgent task.
   TaskId schedule_together(const std::string& queue, std::uint32_t count, bool is_rising) {
     const WallTime at = wall_now() + 30s;
     TaskId urgent;
@@ -62,7 +62,8 @@ class EngineStorm : public EngineFixture {
     return urgent;
   }
   void turn() { ASSERT_TRUE(engine_->turn()); }
-  /// Goes from one due time of "calm" to the next, with one turn for each, whatever else is to do.
+  /// Moves from one due time of the queue "calm" to the next, with only one turn for each. Each
+  /// turn must hand its task out.
   void expect_calm(const std::vector<TaskId>& ids, milliseconds between) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       turn();
@@ -144,7 +145,7 @@ TEST_F(EngineStorm, AfterARestartInAStormTheOtherQueuesTasksAreThereWhenTheWindo
   crash();
   clock_.advance(1min + 500ms);
   open();
-  // The pages before the engine is open, and 100 turns, pass over the storm.
+  // open() and 100 turns read the pages with the storm.
   for (int i = 0; i < 100; ++i) turn();
   clock_.advance(100ms);
   expect_calm(calm, 10ms);
@@ -161,7 +162,7 @@ TEST_F(EngineStorm, TheOthersAreInTimeWhateverTheStormsAndTheMemory) {
     options_ = {.window = 1min, .max_loaded = 200 + rng.below(1'000)};
     SCOPED_TRACE("memory " + std::to_string(options_.max_loaded));
     open_on_a_new_disk();
-    // Due in any order, from two queues, with tasks that are far beside them.
+    // Storms of two queues, due in any order, and tasks that are due much later.
     std::array<std::size_t, 2> storms{};
     for (int i = 0; i < 6'000; ++i) {
       const std::uint32_t which = rng.below(3) / 2;
@@ -193,13 +194,13 @@ TEST_F(EngineStorm, AWorkerOfAnotherQueueIsToldBeforeTheTasksOfTheStormFire) {
   clock_.advance(1min);
   turn();
   EXPECT_EQ(engine_->stats().counters.fired, 101u);
-  // Those that came before it was a storm are in one wheel with the calm.
+  // The first tasks of the storm are in the common wheel, because the queue was not a crowd then.
   EXPECT_GE(fired_before, 1u);
   EXPECT_LE(fired_before, 1u + 400u / 8);
 }
 
-// Some of them came before it was a crowd, and are in the wheel of all others, be that larger or
-// smaller than its own.
+// The first tasks came before their queue was a crowd, so they are in the common wheel. This wheel
+// may have more or fewer timers than the wheel of the queue.
 TEST_F(EngineStorm, ItsTasksThatAreDueTogetherComeInOrderWhicheverWheelTheyAreIn) {
   for (const int others : {0, 200}) {
     SCOPED_TRACE(others);
@@ -347,7 +348,7 @@ TEST_F(EngineStorm, ASmallerQueueThatIsCutNeedNotWaitForALargerOne) {
   schedule_over("storm", 20'000, 1min, 1s);
   const std::vector<TaskId> second = schedule_over("second", 400, 1min + 1s, 400ms);
   clock_.advance(1min + 1'500ms);
-  // The storm takes a turn for each 64 tasks of it, more than 300.
+  // The storm needs a turn for each 64 of its tasks, so it needs more than 300 turns.
   std::size_t completed = 0;
   std::size_t turns = 0;
   for (; completed < second.size() && turns < 1'000; ++turns) {
@@ -364,7 +365,7 @@ TEST_F(EngineStorm, ASmallerQueueThatIsCutNeedNotWaitForALargerOne) {
   engine_->check_invariants();
 }
 
-/// A store on which a move to a ready lane takes its time; nothing else does.
+/// A store in which only the moves to a ready lane take time.
 class SlowMoves final : public ForwardingStore {
  public:
   SlowMoves(Store& store, ManualClock& clock, milliseconds step)
@@ -389,8 +390,8 @@ class SlowMoves final : public ForwardingStore {
 
 class EngineMoves : public EngineStorm {
  protected:
-  /// A backlog that is to move to its lane, in steps of this length, and tasks of "calm", one each
-  /// `between`, with workers that wait for them.
+  /// Starts with a backlog that must move to its lane in steps of the length `step`. The queue
+  /// "calm" has one task after each time `between`, and a waiting worker for each.
   void begin(milliseconds between, milliseconds step) {
     engine_.reset();
     slow_ = std::make_unique<SlowMoves>(*store_, clock_, step);
@@ -410,8 +411,8 @@ class EngineMoves : public EngineStorm {
       ++served_;
     });
   }
-  /// As the engine's own thread: turns when it wants to be woken, until `count` tasks were served.
-  /// Returns how many turns it took.
+  /// Makes a turn at each wake-up, as the engine's thread does, until `count` tasks were served.
+  /// Returns the number of turns.
   int serve(int count) {
     int turns = 0;
     for (const int last = served_ + count; served_ < last && turns < 10'000; ++turns) {
@@ -431,7 +432,7 @@ class EngineMoves : public EngineStorm {
 
 TEST_F(EngineMoves, FitInBetweenWhatIsDueAndMakeNobodyWait) {
   begin(10ms, 3ms);
-  serve(5);  // by now it is known what a step takes
+  serve(5);  // after this, the engine knows how long a step takes
   most_late_ = 0ms;
   slow_->moves = 0;
   serve(20);

@@ -142,8 +142,8 @@ TEST_F(EngineSweep, ADamagedRecordDoesNotStopAPurge) {
   EXPECT_EQ(stats_of("q").scheduled, 1u);
 }
 
-// Were each set aside by itself, each would be a sync; were they passed over, each step would read
-// them again.
+// Setting each damaged record aside separately would cost one sync each. Leaving them in place
+// would make each step read them again.
 TEST_F(EngineSweep, TheDamagedRecordsOfAStepAreSetAsideTogetherAndItGoesOnBehindThem) {
   constexpr std::uint64_t kDamaged = 2'500;
   for (std::uint64_t i = 0; i < kDamaged; ++i) bury_one("q");

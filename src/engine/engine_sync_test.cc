@@ -1,4 +1,5 @@
-// When commits are synced: each before it is acknowledged, or many together, an interval later.
+// When commits are synced: each commit before its acknowledgement, or many commits together after
+// an interval.
 #include <algorithm>
 
 #include "base/rng.h"
@@ -25,7 +26,7 @@ class EngineSync : public EngineFixture {
     counting_->empty_syncs = 0;  // of the start
     settle();
   }
-  /// Starts on what the disk has after a power cut, which forgot all that was not synced.
+  /// Opens the disk after a power cut, which has lost all writes that were not synced.
   void cut_power() {
     crash();
     open();
@@ -161,7 +162,7 @@ TEST_F(EngineSync, ASyncThatFailsStopsTheEngine) {
   EXPECT_EQ(engine_->schedule(request("q", 1h)).error().code, ErrorCode::unavailable);
 }
 
-// Who was told an id may still use it, and must not meet another's task.
+// A client that knows a lost id may still use it, and must not find another task.
 TEST_F(EngineSync, NoIdIsGivenOutAgainWhateverAPowerCutMadeBeForgotten) {
   TaskId last;
   const auto schedule_one = [&] {

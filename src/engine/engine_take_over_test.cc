@@ -1,4 +1,4 @@
-// Leases that outlive a failure of the store, and those that do not.
+// Which leases survive a failure of the store, and which do not.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,7 +19,8 @@ class EngineTakeOver : public EngineFixture {
   }
 
  protected:
-  /// The next commit fails; the store is opened again `after` that, by an engine that takes over.
+  /// Lets the next commit fail. After the time `after`, opens the store with an engine that takes
+  /// the leases over.
   void fail_and_reopen(WriteFault fault, std::chrono::milliseconds after = 0ms) {
     ASSERT_TRUE(engine_->schedule(request("other", 1h)));  // something to write
     store_->fail_write(1, fault);

@@ -1,5 +1,5 @@
-// The verbs, one contract sentence a test. Leases are in engine_lease_test.cc, the load window in
-// engine_window_test.cc, crashes in engine_crash_test.cc.
+// The verbs: each test checks one sentence of their contract. Leases are in engine_lease_test.cc,
+// the load window in engine_window_test.cc, crashes in engine_crash_test.cc.
 #include "engine/engine.h"
 
 #include "engine/engine_fixture.h"

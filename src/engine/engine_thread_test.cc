@@ -57,13 +57,13 @@ TEST_F(EngineThreadTest, WakesForADueTaskAndServesAWaitingWorker) {
       promise.set_value(tasks.value().size());
     });
   }));
-  // Until the thread sleeps again nothing can have been missed; then its next wake-up is the task.
+  // Wait until the thread sleeps. Its next wake-up is then the due time of the task.
   clock_.await_waiters(1);
   clock_.advance(250ms);
   EXPECT_EQ(served.get(), 1u);
 }
 
-// A commit takes its time, and meanwhile tasks become due and requests come in.
+// During a slow commit, tasks become due and requests arrive.
 TEST_F(EngineThreadTest, WhatBecameDueDuringACommitIsHandedOutBeforeWhatCameInAfterIt) {
   start();
   const TaskId due_first = schedule_by_thread(10ms).value().task.id;
@@ -104,7 +104,7 @@ TEST_F(EngineThreadTest, AWaitingWorkerIsServedBetweenTwoCommandsOfASlice) {
   EXPECT_TRUE(before_the_next.get_future().get());
 }
 
-// Two commands that come together, the first of which changes so much.
+// Two commands arrive together, and the first makes this number of changes.
 TEST_F(EngineThreadTest, WhileAWorkerWaitsNoCommandIsAddedToACommitThatIsLargeAlready) {
   start();
   for (const bool is_shared : {false, true}) {
@@ -154,7 +154,7 @@ TEST_F(EngineThreadTest, WhereTurnsAreSlowACommitMayBeLargerBeforeNoCommandIsAdd
   clock_.await_waiters(1);  // all of it is over
 }
 
-// What the last turn left to be written is no reason to run nothing.
+// Changes that the previous turn left do not prevent the next command from running.
 TEST_F(EngineThreadTest, WhileManyEndedTasksAreForgottenAndAWorkerWaitsACommandComesInTheNextTurn) {
   constexpr std::size_t kForgottenInATurn = 1'000;
   static_assert(kForgottenInATurn > EngineThread::kSharedChanges);
@@ -177,7 +177,7 @@ TEST_F(EngineThreadTest, WhileManyEndedTasksAreForgottenAndAWorkerWaitsACommandC
   EXPECT_EQ(writes.get_future().get(), 1u) << "one turn looked for keys whose time is over";
 }
 
-/// Counts how often somebody goes to sleep.
+/// Counts how often a thread goes to sleep.
 class CountedSleeps final : public Clock {
  public:
   explicit CountedSleeps(ManualClock& clock) : clock_(clock) {}
@@ -194,7 +194,8 @@ class CountedSleeps final : public Clock {
   std::atomic<int> count_ = 0;  // by the engine's thread; the test reads while that sleeps
 };
 
-// It looks at the clocks once a second, whatever it holds; what is not due costs no more.
+// An idle engine wakes up once a second to look at the clocks. Tasks that are not due cause no
+// further wake-ups.
 TEST_F(EngineThreadTest, AnIdleEngineWakesOnceASecond) {
   constexpr int kSeconds = 60;
   constexpr int kPages = 3;  // a look at the disk now and then, where the window goes on
@@ -293,7 +294,7 @@ TEST_F(EngineThreadTest, AStoreThatFailsAtTheStopIsReportedToo) {
 
 class EngineReopen : public EngineThreadTest {
  protected:
-  /// Opens the disk anew; the next write fails as planned.
+  /// Opens the disk again. The next write fails with `fault`, if it is given.
   Result<OpenEngine> open_again(std::optional<WriteFault> fault) {
     ASSIGN_OR_RETURN(std::unique_ptr<Store> memory, MemoryStore::open(*disk_));
     auto store = std::make_unique<FaultStore>(std::move(memory));
@@ -365,7 +366,7 @@ TEST_F(EngineReopen, AttemptsGoOnUntilTheStoreOpens) {
   EXPECT_TRUE(schedule_by_thread(1h));
 }
 
-// A store that fails between two commits leaves what was staged, and nobody will write it.
+// If the store fails between two commits, the staged changes stay and are never written.
 TEST_F(EngineReopen, AStoppedEngineWithMuchStagedRunsTheCommandsOfSeveralQueues) {
   const TaskId damaged = schedule("damaged", 0ms);
   const Place place{.lane = Lane::due, .at = wall_now(), .id = damaged};

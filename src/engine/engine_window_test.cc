@@ -51,7 +51,7 @@ TEST_F(EngineWindow, OverdueTasksAreLoadedFirstAtBoot) {
   const TaskId near = schedule("q", 1min);
   const TaskId far = schedule("q", 1h);
   crash();
-  clock_.advance(30min);  // the machine was off meanwhile
+  clock_.advance(30min);  // the machine was off for this time
   open();
   EXPECT_EQ(lease_ids("q", 10), std::vector{near});
   advance(30min);
@@ -146,7 +146,7 @@ TEST_F(EngineWindow, AFarTaskIsLoadedAlsoIntoAMemoryOfOne) {
   EXPECT_EQ(lease_ids("q", 1), std::vector{id});
 }
 
-// No queue has so much of the memory that it is cut for the others: the window shrinks.
+// No queue has a large part of the memory, so no queue is cut and the window shrinks.
 TEST_F(EngineWindow, TasksOfManyQueuesComeInTheirMillisecondThoughMemoryHoldsOnlyAFew) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -203,7 +203,7 @@ TEST_F(EngineWindow, AQueueIsCutWhereItsLastQuarterBegins) {
   EXPECT_EQ(loaded(), 31u) << "three quarters of the queue's, and the new one";
 }
 
-// Where to cut is found with a sample of the places in memory, here of each third.
+// The place of the cut is found with a sample of the tasks in memory, here every third slot.
 TEST_F(EngineWindow, AQueueIsCutAlsoWhenASampleMeetsNoneOfIt) {
   reopen_with({.max_loaded = 9'000});
   for (int i = 0; i < 9'000; ++i) {
@@ -215,7 +215,8 @@ TEST_F(EngineWindow, AQueueIsCutAlsoWhenASampleMeetsNoneOfIt) {
   EXPECT_LT(loaded(), 9'000u);
 }
 
-// A page behind a cut moves it to the page's last task, which stays when room is made.
+// Loading a page behind a cut moves the cut to the last task of the page. This task stays in memory
+// when room is made.
 TEST_F(EngineWindow, ATaskJustWhereItsQueueIsCutStaysInMemory) {
   reopen_with({.max_loaded = 1'600});
   std::vector<TaskId> first;
@@ -272,8 +273,9 @@ class EngineWindowReads : public EngineWindow {
   ~EngineWindowReads() override { engine_.reset(); }  // it uses the store below
 
  protected:
-  /// Pages of the due order that are read in five minutes, half a window, in each second of which
-  /// so many tasks are due, of so many queues, and are completed at once. Memory holds 800 tasks.
+  /// Returns the number of pages of the due order that are read in five minutes, which is half the
+  /// window. In each second, `tasks_a_second` tasks of `queues` queues are due and are completed
+  /// immediately. Memory has room for 800 tasks.
   int pages_in_half_a_window(int tasks_a_second, int queues) {
     open_on_a_new_disk();
     engine_.reset();
@@ -305,7 +307,7 @@ class EngineWindowReads : public EngineWindow {
   std::unique_ptr<CountingStore> counting_;
 };
 
-// Whether one queue has most of the memory, and is cut, or many share it.
+// This is tested with one queue, which is cut, and with many queues that share the memory.
 TEST_F(EngineWindowReads, MoreTasksASecondMakeMoreReadsButNotOneATaskAndAnIdleWindowMakesNone) {
   for (const int queues : {1, 40}) {
     SCOPED_TRACE(std::to_string(queues) + " queues");

@@ -1,4 +1,4 @@
-// The rings, on queues whose ready tasks are on disk: whose turn it is, and who is held.
+// The rings and the held queues of HandOutTurns. The ready tasks of the queues are on disk.
 #include "engine/hand_out_turns.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 const std::array<std::string, 1> kHoldA{"a"};
 const std::array<std::string, 2> kHoldBoth{"a", "b"};
 
-/// With a ready task that goes to this webhook.
+/// A queue with a ready task that goes to this webhook.
 std::unique_ptr<Queue> queue_to(const std::string& webhook) {
   auto queue = std::make_unique<Queue>("to " + webhook);
   queue->set_number(1);
@@ -26,7 +26,7 @@ std::unique_ptr<Queue> queue_to(const std::string& webhook) {
   queue->record.in_ready_lane = 1;
   return queue;
 }
-/// With a ready task, and a worker that waits for it.
+/// A queue with a ready task and a waiting worker.
 std::unique_ptr<Queue> queue_with_worker() {
   auto queue = std::make_unique<Queue>("q");
   queue->set_number(1);
@@ -67,7 +67,7 @@ TEST(HandOutTurns, WhatIsHeldComesAgainWhenItsWebhookIsNotHeldAnyMore) {
   for (Queue* const queue : {a.get(), b.get()}) {
     turns.want_delivery(*queue);
     turns.hold(turns.take_to_deliver());
-    turns.want_delivery(*queue);  // it is held all the same
+    turns.want_delivery(*queue);  // it stays held
     turns.check(*queue);
   }
   turns.release_held(kHoldBoth);

@@ -1,4 +1,5 @@
-// The book against its records, at random, and what of a queue is kept.
+// Random runs compare the sums of the book with its records. Other tests check which queues it
+// keeps.
 #include "engine/queue_book.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ QueueCounts sums_of(const QueueBook& book) {
   return sums;
 }
 
-/// The sizes of so many of the largest queues, as a look at all of them finds them.
+/// The sizes of the `most` largest queues, from a look at all queues.
 std::vector<std::uint64_t> largest_sizes(const QueueBook& book, std::size_t most) {
   std::vector<std::uint64_t> sizes;
   for (const auto& [name, queue] : book) {

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 WallTime at(const std::string& text) { return parse_rfc3339(text).value(); }
 
-/// Tasks as the book sees them: made, and living until they are said to have ended.
+/// A fake of the engine's tasks: the book creates them, and the test ends them.
 class FakeTasks final : public OccurrenceTasks {
  public:
   struct Made {
@@ -69,7 +69,7 @@ class ScheduleBookTest : public ::testing::Test {
     book_->task_ended(TaskId{id});
   }
   ScheduleProgress progress() { return book_->view("s").value().record.progress; }
-  /// What was stored goes into another book, as after a restart.
+  /// Loads the stored schedules into a new book, as a restart does.
   void restart() {
     const std::vector<ScheduleView> all = book_->page("", 10);
     std::vector<ScheduleRecord> records;

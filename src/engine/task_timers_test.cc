@@ -1,4 +1,4 @@
-// Which wheel a task's timer is in, and that it makes no difference to the task.
+// Which wheel has the timer of a task. A timer fires in time in every wheel.
 #include "engine/task_timers.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr std::size_t kCrowd = 10;
 
 class TaskTimersTest : public ::testing::Test {
  protected:
-  /// A task more of the queue.
+  /// Adds a task to the queue.
   LoadedTask& task_of(Queue& queue) {
     LoadedTask& task = tasks_.emplace_back();
     task.index = static_cast<std::uint32_t>(tasks_.size() - 1);
@@ -38,7 +38,7 @@ class TaskTimersTest : public ::testing::Test {
   void make_crowd(Queue& queue) {
     for (std::size_t i = 0; i < kCrowd; ++i) set(queue, 1'000'000);
   }
-  /// The indices of what fires in this wheel.
+  /// The indices of the timers that fire in this wheel.
   std::vector<std::uint32_t> fire(Wheel wheel, Tick now) {
     std::vector<std::uint32_t> fired;
     timers_.fire(wheel, now, 1'000, [&](std::uint32_t index) { fired.push_back(index); });
@@ -135,7 +135,8 @@ TEST_F(TaskTimersTest, ASlotOfSeveralWheelsIsShownAsOne) {
   EXPECT_LT(slots[1].last, slots[2].first);
 }
 
-// Against a map of ticks; queues grow and shrink, so that timers are in all wheels.
+// Random timers are compared with a map of ticks. The queues grow and shrink, so all wheels have
+// timers.
 TEST_F(TaskTimersTest, EachFiresOnceAndInTimeWhicheverWheelItIsIn) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

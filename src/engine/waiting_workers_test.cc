@@ -1,4 +1,4 @@
-// Who waits stands in the lists of its queues until it is answered, once.
+// A wait is in the lists of its queues, once in each, until it is answered.
 #include "engine/waiting_workers.h"
 
 #include <gtest/gtest.h>
