@@ -130,8 +130,7 @@ class EngineFixture : public ::testing::Test {
     settle();
     return count;
   }
-  /// Moves the clock to the next wake-up of the engine and makes a turn, as the engine's thread
-  /// does.
+  /// Moves the clock to the next wake-up of the engine, and makes turns until its work is done.
   void advance_to_wakeup() {
     ASSERT_TRUE(engine_->next_wakeup());
     clock_.advance(*engine_->next_wakeup() - clock_.now());

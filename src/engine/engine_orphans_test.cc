@@ -24,7 +24,7 @@ namespace {
 class EngineOrphans : public EngineFixture {
  protected:
   std::uint64_t orphans() { return engine_->stats().orphans; }
-  /// Makes turns until the look has seen all tasks. It runs ten times a second.
+  /// Makes ten turns with 100 ms between them. The look runs in each of them.
   void let_it_look() {
     for (int i = 0; i < 10; ++i) {
       clock_.advance(100ms);

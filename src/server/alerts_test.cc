@@ -1,4 +1,4 @@
-// The thread between an engine and a caller that only exists in the test, on a clock that it moves.
+// The thread of Alerts, between a real engine and a fake caller, on a clock that the test moves.
 #include "server/alerts.h"
 
 #include <gtest/gtest.h>
@@ -42,9 +42,9 @@ class AlertsTest : public ::testing::Test {
         engine_, clock_);
     settle();
   }
-  /// Until engine and alerts have nothing left to do now.
+  /// Waits until the engine and the alerts have done all their work.
   void settle() { clock_.await_waiters(2); }
-  /// Second by second: each is looked at.
+  /// Moves time by single seconds, so that the alerts look at each second.
   void pass(int seconds) {
     for (; seconds > 0; --seconds) {
       clock_.advance(1s);
@@ -65,7 +65,7 @@ class AlertsTest : public ::testing::Test {
     const MutexLock lock(calls_.mutex);
     return calls_.begun.size();
   }
-  /// The call that waits for its answer; there must be just one.
+  /// The call that waits for its answer. There must be exactly one.
   FakeCall take() {
     const MutexLock lock(calls_.mutex);
     EXPECT_EQ(calls_.begun.size(), 1u);
@@ -166,7 +166,7 @@ TEST_F(AlertsTest, OneThatIsUnderWayWhenItEndsIsCut) {
   schedule(1);
   alerts_.reset();
   FakeCall call = take();
-  if (call.done) call.done(net::HttpResponse{.status = 200});  // too late: nobody minds
+  if (call.done) call.done(net::HttpResponse{.status = 200});  // too late, and ignored
 }
 
 TEST_F(AlertsTest, IsNotThereWithoutAThresholdAndRefusesAUrlAlone) {

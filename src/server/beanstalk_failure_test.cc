@@ -1,4 +1,4 @@
-// Beanstalk clients of a store that fails: nothing is said to be done that may not be.
+// Beanstalk clients of a store that fails: a command that may not be durable is not confirmed.
 #include "server/beanstalk_fixture.h"
 #include "store/fault_store.h"
 

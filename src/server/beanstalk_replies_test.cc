@@ -1,13 +1,14 @@
-// Every command of the beanstalk protocol 1.12 with every reply that its document gives it: a row
-// each, what stood before, what is sent, what comes back. That the table has them all is a test,
-// too, against the document's own list. What commands leave behind is in beanstalk_states_test.cc.
+// Every command of the beanstalk protocol 1.12 with every reply that the protocol document allows.
+// Each row of the table has the state before, the command and the reply. A test compares the table
+// with the list of the document. The state after a command is tested in beanstalk_states_test.cc.
 //
-// Of what the document allows these cannot occur here:
-//  - BURIED to a put or a release, for a server without memory for its order of priorities: tasks
-//    are on disk in their order, and nothing is half accepted. Too many: OUT_OF_MEMORY, to the put.
-//  - OUT_OF_MEMORY to what adds no task, queue or lease. It is the reply to peek-delayed, which
-//    looks in steps, if too many commands wait at the very moment: no test can arrange that.
-//  - Any reply to `quit`: the connection ends, whatever stands behind the word.
+// The document allows some replies that this server never sends:
+//  - BURIED after a put or a release. The document has it for a server without memory for its
+//    order of priorities, but this server keeps the order on disk. If there are too many tasks, the
+//    reply to the put is OUT_OF_MEMORY.
+//  - OUT_OF_MEMORY after a command that adds no task, queue or lease. An exception is peek-delayed,
+//    which searches in steps and fails if too many commands wait. No test can arrange this.
+//  - Any reply to `quit`: the connection ends, even if the line has more words.
 #include <map>
 #include <regex>
 #include <set>
@@ -20,7 +21,7 @@
 namespace detent::server {
 namespace {
 
-/// What the document gives each command, its general errors aside.
+/// The replies that the document allows for each command, without its general errors.
 const std::map<std::string, std::set<std::string>> kDocumented{
     {"put", {"INSERTED", "BURIED", "EXPECTED_CRLF", "JOB_TOO_BIG", "DRAINING"}},
     {"use", {"USING"}},
@@ -130,7 +131,7 @@ class BeanstalkReplies : public BeanstalkTest {
   }
 
  protected:
-  /// A server with nothing in it, and two clients.
+  /// An empty server and two clients.
   void renew() {
     me_.reset();
     other_.reset();
@@ -139,7 +140,7 @@ class BeanstalkReplies : public BeanstalkTest {
     serve();
     me_ = std::make_unique<BeanstalkClient>(beanstalk_->port());
     other_ = std::make_unique<BeanstalkClient>(beanstalk_->port());
-    id_ = "4503599627370496";  // nobody's
+    id_ = "4503599627370496";  // no task has this id
   }
   std::string with_id(std::string text) const {
     const std::size_t at = text.find('%');

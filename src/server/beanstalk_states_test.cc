@@ -1,4 +1,4 @@
-// Every command on a job in every state it can be in, on a server alone.
+// Every command on a job in each of its states, on a single server.
 #include "server/beanstalk_states_fixture.h"
 
 namespace detent::server {

@@ -1,5 +1,5 @@
-// What beanstalk clients can rely on, command by command where a reply depends on more than one
-// job's state, and what a client that misbehaves does to others: nothing.
+// The contract of the beanstalk commands whose replies depend on more than the state of one job.
+// Also clients that misbehave: they must not affect other clients.
 #include <algorithm>
 #include <vector>
 
@@ -246,7 +246,7 @@ TEST_F(Beanstalk, KickTakesBuriedJobsFirstAndInTheOrderOfTheirBurial) {
   EXPECT_EQ(client.state_of(delayed), "ready");
 }
 
-// As in beanstalkd, where only `kick` and `kick-job` count.
+// As in beanstalkd, only `kick` and `kick-job` count as kicks.
 TEST_F(Beanstalk, ReserveJobIsNoKick) {
   BeanstalkClient client = connect();
   const std::string delayed = client.put("0 30 60");
@@ -421,7 +421,7 @@ TEST_F(Beanstalk, WhoTakesNoAnswersHoldsUpNobodyAndLittleMemory) {
   BeanstalkClient other = connect();
   for (int i = 0; i < 50; ++i) other.put();
   EXPECT_EQ(other.field("stats", "current-connections"), "2");
-  // Once it takes them it gets them all.
+  // When the client reads again, it gets all replies.
   for (int i = 0; i < 2'000; ++i) {
     ASSERT_EQ(slow.read().size(), 65'000 + std::string("FOUND " + id + " 65000\n").size());
   }
@@ -440,7 +440,7 @@ TEST_F(Beanstalk, ManyPutsSentAheadShareTheirCommits) {
 
 TEST_F(Beanstalk, ACommandThatDripsInIsCutAMinuteAfterItBegan) {
   BeanstalkClient slow = connect();
-  BeanstalkClient other = connect();  // its replies show that the server has come to what was sent
+  BeanstalkClient other = connect();  // its replies show that the server has read what was sent
   ASSERT_TRUE(slow.socket().send("put 0 0 60 600\r\n"));
   int bytes = 0;
   while (bytes < 600 && !slow.socket().has_input() && slow.socket().send("x")) {
@@ -449,7 +449,7 @@ TEST_F(Beanstalk, ACommandThatDripsInIsCutAMinuteAfterItBegan) {
     ++bytes;
   }
   EXPECT_LT(bytes, 600) << "though each byte came within a second";
-  slow.socket().send("\r\n");  // for the case that it was not cut
+  slow.socket().send("\r\n");  // ends the line, in case the server has not cut the connection
   EXPECT_EQ(slow.socket().read(1), "");
 }
 

@@ -25,7 +25,7 @@ std::size_t count_of(const std::string& text, std::string_view part) {
   return count;
 }
 
-/// A reader, and what it has been told.
+/// A reader and the changes that it got.
 struct Told {
   Told(const ChangeLog& log, EventFilter filter, std::string_view last_id = "")
       : reader(log, std::move(filter), last_id, start) {}
@@ -93,7 +93,7 @@ TEST(ChangeLog, WhoComesBackGoesOnWhereItWas) {
   const std::string text = told.read(log);
   EXPECT_EQ(count_of(text, "event: task"), 2u);
   EXPECT_TRUE(text.starts_with("id: 7-4\n"));
-  // All that is kept, and all but nothing.
+  // A reader that continues after 7-0 gets all kept changes, and after 7-5 it gets none.
   EXPECT_EQ(count_of(Told(log, {}, "7-0").read(log), "event: task"), 5u);
   EXPECT_EQ(Told(log, {}, "7-5").read(log), "");
 }
@@ -155,7 +155,7 @@ TEST(ChangeLog, WhatTheFeedMissedIsToldWithTheNextChangeOrSecond) {
   EXPECT_EQ(of_other.read(log, kNow + 1s), "id: 7-2\nevent: missed\ndata: {\"missed\":12}\n\n");
 }
 
-// All that is kept at once would be more than a connection may hold.
+// All kept changes in one answer would exceed the buffer of a connection.
 TEST(ChangeLog, WhatWasKeptIsToldInPartsAndDoesNotCountForTheSecond) {
   ChangeLog log(7);
   add_many(log, 1'200);

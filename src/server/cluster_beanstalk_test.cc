@@ -1,4 +1,4 @@
-// Beanstalk clients of a cluster: any node's port serves all tubes, whichever node has them.
+// Beanstalk clients of a cluster: the port of each node serves the tubes of all nodes.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -18,7 +18,7 @@ class ClusterBeanstalk : public TwoNodesTest {
     return BeanstalkClient(node.beanstalk_port());
   }
   static std::string queue(int number) { return "q" + std::to_string(number); }
-  /// A tube of a shard that is not served by `node`, or is.
+  /// A tube whose shard `node` serves or does not serve.
   std::string queue_of(TestNode& node, bool is_here) {
     const std::string cluster = node.send("GET", "/v1/cluster").body;
     const std::string name = &node == &a_ ? "a" : "b";
@@ -29,7 +29,7 @@ class ClusterBeanstalk : public TwoNodesTest {
       if (is_of_node == is_here) return queue(i);
     }
   }
-  /// Asks until the shard is where the node believes it to be.
+  /// Repeats the request until the node knows the owner of the shard.
   static std::string ask(BeanstalkClient& client, const std::string& command) {
     for (;;) {
       std::string reply = client.ask(command);

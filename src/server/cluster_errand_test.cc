@@ -1,4 +1,4 @@
-// Requests for tasks of a queue with partitions, on their way from a node's front to others.
+// Requests for tasks of a queue with partitions, which the front of a node sends to other nodes.
 #include "server/cluster_errand.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace detent::server {
 namespace {
 
-/// Runs something when it is next asked for the time.
+/// A clock that runs a function at the next read of the time.
 class HookedClock final : public Clock {
  public:
   MonotonicTime now() const noexcept override {
@@ -54,7 +54,7 @@ class PartitionedFrontTest : public ClusterFrontTest {
   void set_partitioned(PartitionedQueues partitioned) {
     update("10.0.0.3:7070", std::move(partitioned));
   }
-  /// Asks without waiting, first at the node that is asked by call 0; the other is call 1.
+  /// Asks without waiting. Call 0 goes to the first node, and call 1 to the other node.
   void ask_late(Client& worker, const std::string& body) {
     worker.ask(wide_, lease_request(body));
     ASSERT_EQ(caller_.calls.size(), 1u);
@@ -70,7 +70,7 @@ class PartitionedFrontTest : public ClusterFrontTest {
     caller_.answer(call, {.status = 200, .body = "{}"});
   }
   static net::HttpResponse nothing() { return {.status = 200, .body = R"({"tasks":[]})"}; }
-  /// A worker that waits at both: by calls 2 and 3.
+  /// A worker that waits at both nodes, with the calls 2 and 3.
   void wait_at_both(Client& worker) {
     worker.ask(wide_, lease_request());
     for (std::size_t call = 0; call < 2; ++call) {
@@ -375,7 +375,7 @@ TEST_F(PartitionedFrontTest, AQueueThatIsDividedWhileItsFirstQuestionIsPutIsFoll
   set_partitioned({});
   caller_.on_call = [this] { set_partitioned({{"q", 2}}); };
   Client worker;
-  worker.ask(wide_, lease_request());  // which follows no queue before it has asked
+  worker.ask(wide_, lease_request());  // it follows no queue before it has asked
   ASSERT_EQ(caller_.calls.size(), 3u);
   EXPECT_EQ(caller_.calls[1].request.target, "/v1/cluster/end-wait");
   EXPECT_EQ(header(caller_.calls[1], "detent-call"), header(caller_.calls[0], "detent-call"));
@@ -392,7 +392,7 @@ TEST_F(PartitionedFrontTest, AQueueThatIsMovedWhileItsWaitIsPlannedIsPlannedOnce
   Client worker;
   worker.ask(front, lease_request());
   ASSERT_EQ(caller_.calls.size(), 1u);
-  clock.on_now = [&] { update(front, {}); };  // who plans reads the time
+  clock.on_now = [&] { update(front, {}); };  // planning a request reads the time
   update(front, {{"q", 2}});
   EXPECT_FALSE(clock.on_now);
   ASSERT_EQ(caller_.calls.size(), 3u);

@@ -42,7 +42,7 @@ TEST_F(ClusterFrontTest, AnEngineOfAnEarlierEpochHandsNothingOut) {
   Client worker;
   worker.ask(front_, lease_request());
   await_worker();
-  hold({.shard = 0, .epoch = 3});  // it was another's in between
+  hold({.shard = 0, .epoch = 3});  // another node had the shard in between
   put_task();
   EXPECT_EQ(worker.answer().status, 503);
 }
@@ -131,7 +131,7 @@ TEST_F(ClusterFrontTest, ANodeIsAskedByABoundedNumberAtATime) {
   EXPECT_EQ(caller_.calls.size(), kMostCalls + 1);
 }
 
-// Each call has a socket. A wait at the node that had the shard goes on until it is answered.
+// Each call needs a socket. A wait at the old owner of the shard lasts until it is answered.
 TEST_F(ClusterFrontTest, AllNodesTogetherAreAskedByABoundedNumberAtATime) {
   give_to("b", "10.0.0.2:7070");
   std::vector<Client> workers(kMostCalls / 2);
@@ -307,7 +307,7 @@ TEST(PeerWaits, EndsOfAllWaitsOfANodeMayComeBeforeThem) {
   EXPECT_EQ(ended, kWaits) << "an end is of one wait";
 }
 
-/// Keeps the engine of a shard busy until it is let go.
+/// Keeps the engine of a shard busy until release.
 class Hang {
  public:
   explicit Hang(ServedShard& shard) {

@@ -1,5 +1,5 @@
-// What nodes say to each other for beanstalk clients: what is written is what is read, and nothing
-// else is read.
+// The messages that nodes send each other for beanstalk clients. A decoded message equals the
+// encoded message, and damaged messages are refused.
 #include "server/cluster_jobs.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Nodes of a cluster in one process: real sockets between them, a lease table and disks in memory.
-// What only whole processes can show (kill -9, a database that goes) is in tests/cluster.
+// Cases that need whole processes (kill -9, a database that stops) are in tests/cluster.
 #include "server/cluster_node.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 class ClusterNodeTest : public TwoNodesTest {
  protected:
-  /// Tasks accepted, by what a node shows to a scraper.
+  /// The number of accepted tasks in the metrics of a node.
   static int counted(TestNode& node) {
     constexpr std::string_view kName = "\ndetent_scheduled_total ";
     const net::HttpResponse page = node.send("GET", "/metrics");
@@ -80,7 +80,7 @@ TEST_F(ClusterNodeTest, TheShardsAreDividedAndAllOfThemAnswer) {
 
 TEST_F(ClusterNodeTest, ALongPollIsPassedOnAndSoIsItsEnd) {
   settle();
-  // One of the two nodes has to pass it on.
+  // One of the two nodes must forward the request.
   for (TestNode* node : {&a_, &b_}) {
     std::thread worker([node] {
       const auto client = node->new_client();
@@ -209,7 +209,7 @@ TEST_F(ClusterNodeTest, AStreamOfEventsTellsWhatHappensOnAllNodesAndOfAGapWhenOn
   };
   for (int i = 0; i < 20; ++i) {
     const std::string of_queue = R"("queue":")" + queue(i) + R"(","change":"ready")";
-    // Those of another node are told from some milliseconds after the stream's begin.
+    // The changes of another node arrive some milliseconds after the beginning of the stream.
     do {
       ASSERT_EQ(b_.send("POST", "/v1/tasks", put(i)).status, 201);
     } while (!has_seen(of_queue));
@@ -227,14 +227,14 @@ TEST_F(ClusterNodeTest, OnlyANodeMaySayWhichShardIsMeant) {
       a_.send("GET", "/v1/queues", "", {{"detent-shard", "0"}, {"detent-cluster", "of another"}})
           .status,
       403);
-  // Without the secret it is a header like any other.
+  // Without the secret, the header is ignored.
   const std::string queue_name = queue(1);
   const ShardNumber wrong = (shard_of_queue(queue_name, kShards) + 1) % kShards;
   const auto accepted = a_.send("POST", "/v1/tasks", put(1),
                                 {{"detent-shard", std::to_string(wrong)}, {"detent-peer", "x"}});
   EXPECT_EQ(json::parse_accepted(accepted.body).value().id.shard(),
             shard_of_queue(queue_name, kShards));
-  // With it, it is answered by that shard or not at all.
+  // With the secret, only this shard may answer.
   const net::HttpHeaders of_node{{"detent-cluster", std::string(kSecret)}, {"detent-shard", "99"}};
   EXPECT_EQ(a_.send("GET", "/v1/queues", "", of_node).status, 503);
 }

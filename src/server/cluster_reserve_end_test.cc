@@ -1,4 +1,4 @@
-// A reserve that is told to end: the node stops, waits end, or nobody wants it any more.
+// The end of a reserve from outside: the node stops, all waits end, or the client has gone.
 #include "server/cluster_reserve.h"
 
 #include <gtest/gtest.h>

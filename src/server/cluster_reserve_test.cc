@@ -1,5 +1,5 @@
-// What one reserve asks of its shards, and what it makes of their answers. How one ends that is
-// told to is in cluster_reserve_end_test.cc.
+// The questions of one reserve to its shards, and how it handles their answers. Its end from
+// outside is tested in cluster_reserve_end_test.cc.
 #include "server/cluster_reserve.h"
 
 #include <gtest/gtest.h>

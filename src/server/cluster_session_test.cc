@@ -1,5 +1,5 @@
-// A beanstalk client of a node whose shards are played by the test: what is asked of whom, and what
-// becomes of answers that come late, or not at all.
+// A beanstalk client of a node. The test simulates the shards. It checks which shards are asked,
+// and how late and missing answers are handled.
 #include "server/cluster_session.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class ClusterSessionTest : public ::testing::Test {
     client.ask("ignore default");
     return client;
   }
-  /// What waits at shards once they have said that nothing is there.
+  /// The questions that wait at the shards after each shard has answered that it has no job.
   std::map<ShardNumber, Asked> after_a_look(std::size_t shards) {
     for (std::size_t i = 0; i < shards; ++i) shards_.next(Kind::next).done(ShardAnswer{});
     std::map<ShardNumber, Asked> takes;
@@ -58,7 +58,7 @@ class ClusterSessionTest : public ::testing::Test {
     answer.answers.push_back({.reply = text + "\r\n"});
     return answer;
   }
-  /// Returns when the sessions have done all that was to do.
+  /// Waits until the sessions have done all their work.
   void await_sessions() const { connect().ask("list-tube-used"); }
 
   ManualClock clock_;

@@ -1,6 +1,6 @@
-// A cluster of three shards answers as one server does: the same requests to both, one after
-// another, answer by answer. What may differ is the order of the dead and of the ended in a list,
-// which no client is promised across queues, and of live tasks that are due at the same instant.
+// A cluster of three shards answers like a single server. Both get the same requests, and each pair
+// of answers is compared. Only the order in lists may differ: of dead and ended tasks of different
+// queues, and of live tasks with the same due time. No order is promised for them.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -38,14 +38,14 @@ std::string member(const std::string& name, const std::string& value) {
   return quoted(name) + ":" + value;
 }
 
-/// A list walked to its end.
+/// All pages of a list.
 struct Walked {
   std::vector<TaskSnapshot> tasks;
   Lines texts;                     // in the test's names
-  std::vector<std::size_t> pages;  // how many tasks each had, but for an empty one at the end
+  std::vector<std::size_t> pages;  // the number of tasks of each page, except an empty last page
 };
 
-/// The due times of the live ones, in the order of the list.
+/// The due times of the live tasks, in the order of the list.
 std::vector<WallTime> due_times(const Walked& list) {
   std::vector<WallTime> times;
   for (const TaskSnapshot& view : list.tasks) {
@@ -112,7 +112,7 @@ class GatewayLists : public GatewayRoutesTest {
   }
 };
 
-/// Does at random what clients do.
+/// Sends random requests.
 class GatewayRandom : public GatewayLists {
  protected:
   std::uint32_t below(std::uint32_t bound) { return rng_.below(bound); }
@@ -120,14 +120,14 @@ class GatewayRandom : public GatewayLists {
     return queues_[below(static_cast<std::uint32_t>(queues_.size()))];
   }
   std::string any_key() { return "k" + std::to_string(below(8)); }
-  /// Of a task that is or was, or of none.
+  /// The id of a task that exists or existed, or an id without a task.
   std::string any_id() {
     if (one_names_.tasks() == 0 || below(20) == 0) return below(2) == 0 ? "999936" : "none";
     return "@" + std::to_string(below(static_cast<std::uint32_t>(one_names_.tasks())));
   }
   std::string any_lease() {
     if (one_names_.leases() == 0 || below(20) == 0) return "none";
-    // Mostly one of the last.
+    // It is usually one of the latest tasks.
     const auto count = static_cast<std::uint32_t>(one_names_.leases());
     return "#" + std::to_string(count - 1 - below(std::min<std::uint32_t>(count, 12)));
   }
@@ -162,7 +162,7 @@ class GatewayRandom : public GatewayLists {
       same("POST", "/v1/tasks/batch", "[ " + join(tasks, " ,\n") + "]");
     }
   }
-  /// For so long that none runs out: its backoff has a random part.
+  /// The leases are so long that none expires, because the backoff after it has a random part.
   void lease() {
     same("POST", "/v1/queues/" + any_queue() + "/lease",
          R"({"visibility_timeout":"30d","max":)" + std::to_string(1 + below(4)) + "}");
@@ -309,7 +309,7 @@ TEST_F(GatewayLists, ATaskThatNothingHappensToIsMetOnceWhateverHappensToOthers) 
     }
     same("POST", "/v1/queues/" + queue + "/lease", R"({"max":12})");
   }
-  // Of each queue six are dead, six completed, eight live: those in the lower half stay.
+  // Each queue has six dead, six completed and eight live tasks. The tasks in the lower half stay.
   for (int i = 0; i < 36; ++i) {
     same("POST", i % 2 == 0 ? "/v1/leases/fail" : "/v1/leases/complete",
          R"({"leases":["#)" + std::to_string(i) + R"("]})");

@@ -1,5 +1,5 @@
-// Requests to a cluster of three shards: found wherever they are, refused in the same words, let
-// through for the same callers as by one server. What clients do at random, and lists, are in
+// Requests to a cluster of three shards get the same answers as from a single server: the same
+// tasks, the same errors, and the same permissions. Random requests and lists are in
 // gateway_list_test.cc.
 #include <sys/stat.h>
 #include <unistd.h>
@@ -171,7 +171,7 @@ TEST_F(GatewayRoutes, ARequestForOneShardAsksOnlyThat) {
   EXPECT_EQ(requests(), 4);
   EXPECT_EQ(shards_[0]->requests(), 4);
   same("GET", "/v1/tasks");
-  EXPECT_EQ(requests(), 7);  // a page amid the live ones needs no second look
+  EXPECT_EQ(requests(), 7);  // a page among the live tasks needs no second request
 }
 
 TEST_F(GatewayRoutes, AHeadIsAnsweredAsAGet) {
@@ -183,7 +183,7 @@ TEST_F(GatewayRoutes, AHeadIsAnsweredAsAGet) {
   }
 }
 
-/// The lines of a dump that are to be restored, page after page of two tasks.
+/// The lines of a dump, read in pages of two tasks.
 std::string dump_of(const std::function<net::HttpResponse(net::HttpRequest)>& ask) {
   std::string lines;
   std::string target = "/v1/dump?limit=2";
@@ -245,8 +245,8 @@ TEST_F(GatewayRoutesCors, AnotherSiteMayReadWhatOneServerLetsItRead) {
 
 constexpr std::array kTokens{"read", "produce", "consume", "admin", "read:q1", "admin:q1"};
 
-/// Rules by which the token "dt_NAME" has the scope NAME, of all queues or of those that begin with
-/// "q1".
+/// Access rules: the token "dt_NAME" has the scope NAME for all queues, or for the queues whose
+/// names begin with "q1".
 class Rules {
  protected:
   Rules() : file_(::testing::TempDir() + "gateway_tokens_" + std::to_string(getpid())) {

@@ -20,7 +20,7 @@ Place place_of(Lane lane, std::uint32_t queue, std::int64_t at_ms, std::uint64_t
   return place;
 }
 
-/// The shortest and the longest there are, and some between.
+/// The shortest and the longest possible cursors, and some between them.
 std::vector<Place> places() {
   return {place_of(Lane::due, 0, 0, 0),
           place_of(Lane::due, 0, 253'402'300'799'999, (std::uint64_t{1} << 53) - 1),

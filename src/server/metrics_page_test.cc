@@ -7,7 +7,7 @@ namespace {
 
 class MetricsPageTest : public ::testing::Test {
  protected:
-  /// Whether the engine is to be asked.
+  /// Whether the page asks the engine.
   bool wait() {
     return page_.wait([this](std::string page) { given_.push_back(std::move(page)); });
   }

@@ -37,7 +37,7 @@ TEST(Metrics, QueuesThatAreNotToldOneByOneAreOther) {
   EXPECT_EQ(text.find(R"(queue="other")"), std::string::npos);
 }
 
-// Prometheus takes no page that has a series twice.
+// Prometheus refuses a page that has the same series twice.
 TEST(Metrics, AQueueOfThatNameIsAmongTheOthers) {
   EngineStats stats{.all = {.ready = 10},
                     .queue_count = 3,

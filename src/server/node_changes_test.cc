@@ -1,5 +1,5 @@
-// What nodes tell each other of the changes of their tasks: all of it once, and where that cannot
-// be, that there is a gap.
+// Nodes send each other the changes of their tasks. Each change must arrive once. If changes are
+// lost, a gap must be reported.
 #include "server/node_changes.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class NodeChangesTest : public ::testing::Test {
                NodeChanges::Answered answered) { ask(address, after, std::move(answered)); },
         clock_, run);
   }
-  /// The way from one node to another.
+  /// The connection from one node to another.
   void ask(const std::string& address, const std::string& after, NodeChanges::Answered answered) {
     NodeChanges* to = nullptr;
     {
@@ -59,7 +59,7 @@ class NodeChangesTest : public ::testing::Test {
       feed.publish();
     }
   }
-  /// Lets time pass until so many changes have been told to `a`, or there is a gap.
+  /// Moves time until `a` has got this number of changes, or a gap.
   void await(std::size_t count) {
     while (told_.changes.size() < count && !told_.has_gap) pass(10ms);
   }
@@ -71,7 +71,7 @@ class NodeChangesTest : public ::testing::Test {
     told_.missed += taken.missed;
     told_.has_gap |= taken.has_gap;
   }
-  /// Watches at `a`, and lets time pass until what happens at `b` is told.
+  /// Watches at `a`, and moves time until `a` gets the changes of `b`.
   void watch() {
     a_->set_nodes({"b"});
     a_->watch();
@@ -81,7 +81,7 @@ class NodeChangesTest : public ::testing::Test {
     }
     pass(100ms);
     EXPECT_FALSE(told_.has_gap);
-    // All that was told before is of before the first.
+    // Wait until no further changes arrive, so that they are not counted later.
     for (std::size_t was = 0; was != told_.changes.size();) {
       was = told_.changes.size();
       for (int i = 0; i < 100; ++i) pass(10ms);
@@ -140,7 +140,7 @@ TEST_F(NodeChangesTest, ANodeThatDoesNotAnswerForAWhileIsCaughtUpWith) {
 TEST_F(NodeChangesTest, WhatIsNoLongerKeptIsAGap) {
   watch();
   connect("b", nullptr);
-  while (at_b_->is_watched()) pass(1s);  // nobody asks `b` any more
+  while (at_b_->is_watched()) pass(1s);  // no node asks `b` any more
   happen(*at_b_, 2'000, 1);
   connect("b", b_.get());
   await(1);
@@ -154,7 +154,7 @@ TEST_F(NodeChangesTest, ANodeThatBeganAnewIsAGap) {
   connect("c", again.get());
   ask("c", "", [](const std::optional<std::string>&) {});
   while (!feed->is_watched()) pass(1ms);
-  happen(*feed, 5'000, 1'000);  // more than `b` has told
+  happen(*feed, 5'000, 1'000);  // more changes than `b` has sent
   for (int i = 0; i < 100; ++i) pass(10ms);
   connect("b", again.get());
   b_->stop();
@@ -167,7 +167,7 @@ TEST_F(NodeChangesTest, ANodeThatBeganAnewIsAGap) {
 TEST_F(NodeChangesTest, ANodeThatComesOrGoesIsAGapWhileSomebodyWatches) {
   a_->set_nodes({"b", "c"});
   watch();
-  a_->set_nodes({"b"});  // as it is
+  a_->set_nodes({"b"});  // no change
   pass(10ms);
   EXPECT_FALSE(told_.has_gap);
   for (const std::vector<std::string>& nodes :
@@ -215,7 +215,7 @@ TEST_F(NodeChangesTest, OfANodeThatGoesAndComesNothingIsToldTwice) {
   while (pending_ == 0) pass(1ms);
   a_->set_nodes({});
   a_->set_nodes({"b"});
-  while (pending_ < 2) pass(1ms);  // the question of before, and one that goes on
+  while (pending_ < 2) pass(1ms);  // the earlier question, and a new question
   EXPECT_TRUE(told_.has_gap);
   told_ = {};
   std::map<std::uint64_t, int> times;

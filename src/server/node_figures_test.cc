@@ -1,4 +1,4 @@
-// Figures of several nodes: this one's shard is real, the others answer as the test says.
+// Figures of several nodes. The shard of this node is real, and the test answers for the others.
 #include "server/node_figures.h"
 
 #include <gtest/gtest.h>

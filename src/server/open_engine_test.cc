@@ -1,4 +1,4 @@
-// What is said of a data folder that is not what it should be, or is gone.
+// Errors and log lines about a data folder that is wrong or missing.
 #include "server/open_engine.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class OpenEngineTest : public ::testing::Test {
     options.data = folder_.path();
     return open_engine(options, clock_, random_owner(), changes_, folder);
   }
-  /// How often it is in the log.
+  /// The number of times that the log has the text.
   int count(const std::string& words) const {
     int times = 0;
     const std::string log = log_.str();

@@ -1,6 +1,7 @@
-// The server is what its OpenAPI document says: the same routes, and answers of the form it tells.
-// The document is read by Boost.JSON and checked against what is sent in a session with all of the
-// API. The part of JSON Schema that it uses is read here; a word that is not is a failure.
+// The server matches its OpenAPI document: it has the same routes, and its answers have the
+// documented form. The test sends requests for the whole API and checks each request and answer
+// with the document. It implements the part of JSON Schema that the document uses. An unknown
+// keyword of a schema is a failure.
 #include "server/openapi.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ boost_json::value parse(std::string_view text) {
 
 std::string text_of(const boost_json::value& value) { return boost_json::serialize(value); }
 
-/// What of a value is wrong by a schema; "" when nothing is.
+/// Says what is wrong with a value according to a schema. Returns "" if the value is valid.
 class SchemaCheck {
  public:
   explicit SchemaCheck(const boost_json::value& document) : document_(document) {}
@@ -145,7 +146,7 @@ class SchemaCheck {
 
 class OpenapiTest : public RoutesTest {
  protected:
-  /// Sends a request and holds the answer, and what was sent, to the document.
+  /// Sends a request, and checks the request and its answer with the document.
   HttpResponse check(const std::string& method, const std::string& pattern,
                      const std::string& target, const std::string& body, int status,
                      const std::string& if_match = "") {
@@ -372,7 +373,7 @@ void OpenapiTest::use_schedules() {
   check("DELETE", one, "/v1/schedules/s", "", 200);
 }
 
-/// A stream has no end to wait for.
+/// Reads only the beginning of a stream, because a stream does not end.
 void OpenapiTest::use_events() {
   test::RawSocket client(http_->port());
   client.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");

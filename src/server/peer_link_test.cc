@@ -1,4 +1,4 @@
-// How nodes reach each other: what goes out, and whose requests are believed.
+// The link between nodes: the requests that a node sends, and the requests that it accepts.
 #include "server/peer_link.h"
 
 #include <gtest/gtest.h>

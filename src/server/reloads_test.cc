@@ -22,7 +22,7 @@ class CapturedLog {
   ~CapturedLog() { configure_log({}); }
   CapturedLog(const CapturedLog&) = delete;
   CapturedLog& operator=(const CapturedLog&) = delete;
-  /// Without the times, and what was said before is forgotten.
+  /// Returns the log without its times, and clears it.
   std::string take() {
     std::istringstream in(out_.str());
     out_.str("");

@@ -1,5 +1,5 @@
-// Who may call which route: one table, a row a route, a column a token. A route that is missing
-// from the table fails the test.
+// The permissions of each token for each route, in one table. A row is a route, and a column is a
+// token. If a route is missing from the table, the test fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Row {
   const char* method;
   const char* pattern;
   const char* body;
-  /// A letter a token: U 401, F 403, N 404, '.' let through. Tasks and queues are of a.q.
+  /// One letter for each token: U 401, F 403, N 404, '.' allowed. Tasks and queues belong to a.q.
   const char* expected;
 };
 
@@ -34,7 +34,7 @@ constexpr const char* kLookTask = "UU..N.N.N..";
 constexpr const char* kLookAll = "UUFFFFFFF..";
 constexpr const char* kProduce = "UUF.FFF.FF.";
 constexpr const char* kProduceTask = "UUF.NFF.NF.";
-constexpr const char* kProduceEach = "UUF..FF..F.";  // a result each
+constexpr const char* kProduceEach = "UUF..FF..F.";  // for batches with a result for each task
 constexpr const char* kConsume = "UUFFF.F.FF.";
 constexpr const char* kConsumeEach = "UUFFF....F.";
 constexpr const char* kAdmin = "UUFFFFF.FF.";
@@ -109,7 +109,7 @@ TEST_F(RoutesAccessTest, EachRouteLetsThroughWhomTheTableSays) {
     ASSERT_EQ(std::string(row.expected).size(), std::size(kTokens));
     std::string actual;
     for (const auto& [token, scopes] : kTokens) {
-      const std::string key = std::to_string(++keys);  // a used one stands for what it was
+      const std::string key = std::to_string(++keys);  // a used key stands for an earlier task
       std::string target = replaced(row.pattern, "{queue}", "a.q");
       target = replaced(target, "{id}", schedule_in("a.q", key));
       target = replaced(target, "{key}", key);
@@ -118,7 +118,8 @@ TEST_F(RoutesAccessTest, EachRouteLetsThroughWhomTheTableSays) {
         as("admin", "PUT", "/v1/schedules/s", R"({"every":"1h","queue":"a.q"})");
         target = replaced(target, "{name}", "s");
       }
-      if (target == "/v1/events") target += "?types=none";  // refused after who may not
+      // The invalid type is refused after the permission was checked, so no stream begins.
+      if (target == "/v1/events") target += "?types=none";
       actual += letter_of(as(token, row.method, target, row.body).status);
       as("admin", "DELETE", "/v1/queues/a.q/keys/" + key);
     }
@@ -126,7 +127,7 @@ TEST_F(RoutesAccessTest, EachRouteLetsThroughWhomTheTableSays) {
   }
 }
 
-/// The head of a request that promises the largest body there is, as `token` sends it.
+/// The head of a request with `token` that announces the largest allowed body.
 std::string promise(const std::string& line, const std::string& token, const char* more = "") {
   return line + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" + more + "Authorization: Bearer dt_" + token +
          "\r\nContent-Length: 16777216\r\n\r\n";
@@ -139,7 +140,7 @@ TEST_F(RoutesAccessTest, ManyWhoMaySendNothingMakeTheServerHoldNothing) {
     clients.back().send(promise("POST /v1/tasks/batch", i % 2 == 0 ? "wrong" : "read-a"));
   }
   for (std::size_t i = 0; i < clients.size(); ++i) {
-    // The answer comes though the body doesn't, and is the last.
+    // The answer comes before the body, and the server then closes the connection.
     const std::string answer = clients[i].read_response();
     EXPECT_TRUE(answer.starts_with(i % 2 == 0 ? "HTTP/1.1 401 " : "HTTP/1.1 403 ")) << answer;
     EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;

@@ -1,4 +1,5 @@
-// The dashboard's files as a browser gets them. What the page does is tested in tests/browser.
+// The files of the dashboard as a browser gets them. The behaviour of the page is tested in
+// tests/browser.
 #include <gtest/gtest.h>
 
 #include <string>

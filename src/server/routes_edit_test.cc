@@ -1,4 +1,4 @@
-// Changing and cancelling tasks, one or many, from outside (routes_fixture.h).
+// Changes and cancellation of one or many tasks over HTTP (routes_fixture.h).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -93,7 +93,7 @@ TEST_F(RoutesEditTest, SeveralIfMatchHeadersAreOneList) {
   EXPECT_EQ(patch_if({{"if-match", ""}, {"if-match", etag(id)}}), 200);
 }
 
-// Carried out without it, they would change what the client wanted to protect.
+// A server that ignored such a condition would change what the client wanted to protect.
 TEST_F(RoutesEditTest, RefusesConditionsThatItDoesNotKeep) {
   const auto send_with = [this](const char* name, const char* method, const std::string& target,
                                 const std::string& body) {

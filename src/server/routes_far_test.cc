@@ -1,4 +1,4 @@
-// Verbs on tasks that are with another system while they are far.
+// Verbs on far tasks that an external scheduler keeps.
 #include <filesystem>
 #include <fstream>
 #include <utility>

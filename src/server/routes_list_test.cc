@@ -1,4 +1,4 @@
-// The list of tasks, from outside (routes_fixture.h): what its pages hold, and what is refused.
+// The list of tasks over HTTP (routes_fixture.h): its pages, and the requests that it refuses.
 #include <gtest/gtest.h>
 
 #include <set>

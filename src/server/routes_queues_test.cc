@@ -1,4 +1,4 @@
-// Queues, keys, and moving tasks, from outside (routes_fixture.h).
+// Queues, keys, and moves of tasks over HTTP (routes_fixture.h).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -52,7 +52,7 @@ class RoutesQueuesTest : public RoutesTest {
     for (std::size_t i = 0; i < count; ++i) body += task + "\n";
     ASSERT_EQ(post("/v1/tasks/batch", body).status, 200);
   }
-  /// A task of the queue whose only attempt has failed.
+  /// Creates a dead task of the queue: its only attempt has failed.
   std::string make_dead(const std::string& name) {
     std::string id = schedule(R"({"queue":")" + name + R"(","max_attempts":1})");
     fail(lease(name).at(0).lease);
@@ -100,7 +100,8 @@ TEST_F(RoutesQueuesTest, WhoeverNamesAQueueIsInItsOrderWhileRequestsWaitForTheir
                                             })));
     return promise->get_future();
   };
-  // Sent one after the other while many requests that name no queue wait, of a millisecond each.
+  // These are sent one after another. At the same time many requests without a queue wait, and each
+  // takes a millisecond.
   const auto in_flood = [&](Request first, Request second) {
     std::promise<void> go;
     engine_->post_end([held = go.get_future().share()](Engine&) { held.wait(); });
@@ -419,7 +420,7 @@ TEST_F(RoutesQueuesTest, ALargeQueueIsPurgedInStepsOfTheirOwn) {
 
 TEST_F(RoutesQueuesTest, OthersAreServedBetweenTheStepsOfAPurge) {
   schedule_many(R"({"queue":"q","delay":"100d"})", 3'000);
-  // Looks again and again, each time behind whatever waits for the engine.
+  // Repeats the look. Each look runs behind the commands that wait for the engine.
   std::set<std::uint64_t> seen;
   std::function<void(Engine&)> look = [&](Engine& engine) {
     const std::uint64_t left = engine.queue("q")->stats.scheduled;

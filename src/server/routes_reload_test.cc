@@ -1,4 +1,4 @@
-// What goes on while the tokens are read again: streams of events and waits for a task.
+// Event streams and waiting requests that are open while the tokens are read again.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -17,7 +17,8 @@ namespace {
 
 class RoutesReloadTest : public RoutesAccessTest {
  protected:
-  /// A worker with this token, from when it waits for a task of a.q; it is number `waiting`.
+  /// Starts a worker with this token. Returns when it waits for a task of a.q, as the wait number
+  /// `waiting`.
   test::RawSocket wait_for_task(const std::string& token, int waiting) {
     const std::string body = R"({"wait":"60s"})";
     test::RawSocket worker(http_->port());
@@ -38,7 +39,7 @@ TEST_F(RoutesReloadTest, AStreamOfEventsEndsWhenItsTokenIsNoMore) {
         "GET /v1/events?types=task HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dt_" +
         std::string(token) + "\r\n\r\n");
     std::string begin;
-    while (begin.find("id: ") == std::string::npos) {  // it is listened to from then on
+    while (begin.find("id: ") == std::string::npos) {  // from then on, the stream gets events
       const std::string byte = client.read(1);
       if (byte.empty()) break;
       begin += byte;
@@ -76,7 +77,8 @@ TEST_F(RoutesReloadTest, AWaitForATaskEndsWhenItsTokenMayLeaseNoMore) {
   const std::string refused = demoted.read_response();
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 403 ")) << refused;
   EXPECT_NE(refused.find("consume"), std::string::npos) << refused;
-  // Who still may gets what the first in the row would have got.
+  // The first waiting worker has lost its permission. The task goes to the next worker that still
+  // has the permission.
   as("admin", "POST", "/v1/tasks", R"({"queue":"a.q","payload":"for the last"})");
   EXPECT_NE(other.read_response().find("for the last"), std::string::npos);
 }
@@ -106,7 +108,7 @@ TEST_F(RoutesReloadTest, AWaitThatTheEngineComesToAfterTheReloadDoesNotBegin) {
   write_tokens("consume-a");
   ASSERT_TRUE(access_->reload());
   go_on.set_value();
-  advance(60s);  // one that waited would have ended in vain
+  advance(60s);  // a request that still waited would end without a task
   expect_problem(answer.get_future().get().value(), 401, {"a token is needed"});
 }
 

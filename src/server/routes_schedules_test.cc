@@ -1,4 +1,4 @@
-// Recurring schedules from outside (routes_fixture.h).
+// Recurring schedules over HTTP (routes_fixture.h).
 #include <gtest/gtest.h>
 
 #include <future>

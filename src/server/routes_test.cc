@@ -1,4 +1,4 @@
-// The HTTP interface from outside (routes_fixture.h).
+// The HTTP interface over a socket (routes_fixture.h).
 #include "server/routes.h"
 
 #include <gtest/gtest.h>
@@ -249,7 +249,7 @@ TEST_F(RoutesTest, WrongMethodsPathsAndIdsAreToldApart) {
   }
 }
 
-// "lease?max=5" would hand out one task, and nobody would know why.
+// If a lease ignored its query, "lease?max=5" would hand out one task without an error.
 TEST_F(RoutesTest, AQueryWhereThereIsNoneIsRefused) {
   const std::string id = schedule(R"({"queue":"q"})");
   const struct {

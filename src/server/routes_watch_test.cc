@@ -1,4 +1,4 @@
-// The routes for who watches: streams of events, the history of the figures, the figures now.
+// The routes for monitoring: event streams, the history of the figures, and the present figures.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -33,7 +33,7 @@ class EventClient {
     socket_.send(request + "\r\n");
   }
 
-  /// Up to and with the empty line.
+  /// Reads up to and including the empty line.
   std::string read_head() {
     std::string head;
     while (!head.ends_with("\r\n\r\n")) {
@@ -43,7 +43,7 @@ class EventClient {
     }
     return head;
   }
-  /// Blocks until there is one; nothing in it when the stream has ended.
+  /// Blocks until there is an event. The event is empty if the stream has ended.
   Event next() {
     if (!std::exchange(has_head_, true)) read_head();
     std::size_t end = 0;
@@ -83,7 +83,7 @@ class EventClient {
   std::string text_;
 };
 
-/// What stands in JSON for the first member of this name after `within`, as text without quotes.
+/// The value of the first JSON member with this name after `within`, as text without quotes.
 std::string member(const std::string& data, const std::string& name,
                    const std::string& within = "") {
   const std::string key = "\"" + name + "\":";
@@ -108,14 +108,14 @@ class RoutesWatch : public RoutesTest {
     last_id_ = client.next().id;
     return client;
   }
-  /// The change of an event, "ID CHANGE STATE", with the tasks' ids counted from the first.
+  /// The change of an event as "ID CHANGE STATE". The first task has the ID 1.
   static std::string told(const Event& event) {
     if (event.name != "task") return event.name + " " + event.data;
     const std::uint64_t id = std::stoull(member(event.data, "id")) >> TaskId::kShardBits;
     return std::to_string(id) + " " + member(event.data, "change") + " " +
            member(event.data, "state");
   }
-  /// Lets pass what is between two looks at the changes.
+  /// Moves time by the period between two looks at the changes.
   void look_again() { advance(EventHub::kTakePeriod); }
   void await_streams(std::size_t count) const {
     while (events_->streams() != count) std::this_thread::yield();
@@ -133,7 +133,7 @@ class RoutesWatch : public RoutesTest {
 
 TEST_F(RoutesWatch, AStreamBeginsWithThePlaceAndTheFigures) {
   schedule(R"({"queue":"q","delay":"1h"})");
-  await_rest();  // the hub's first question is answered: with what was before the task, maybe
+  await_rest();  // the first question of the hub is answered, maybe with figures before the task
   EventClient client = watch();
   const std::string head = client.read_head();
   EXPECT_NE(head.find("Content-Type: text/event-stream\r\n"), std::string::npos) << head;
@@ -307,7 +307,8 @@ TEST_F(RoutesWatch, AStopEndsTheStreams) {
   EXPECT_EQ(send("GET", "/v1/stats").status, 200);
 }
 
-// What a client does not read is kept for it up to a bound; then it is cut, and all else goes on.
+// Events that a client does not read are kept up to a limit. Then its connection is closed, and all
+// other clients continue.
 TEST_F(RoutesWatch, AClientThatReadsNothingHoldsNobodyUp) {
   EventClient slow(http_->port(), "/v1/events?types=task", "", 4096);
   await_streams(1);

@@ -1,4 +1,4 @@
-// Webhooks and headers from outside: what is accepted, what is shown, and who gets such a task.
+// Webhooks and headers over HTTP: which values are accepted and shown, and who gets such a task.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -103,7 +103,7 @@ TEST_F(RoutesWebhookTest, AQueuesWebhookIsSetShownWithoutItsKeysAndTakenAway) {
   }
   schedule(R"({"queue":"q"})");
   EXPECT_TRUE(lease("q").empty());
-  // Another setting leaves it as it is, keys and all.
+  // A change of another setting keeps the webhook and its keys.
   EXPECT_EQ(send("PATCH", "/v1/queues/q", R"({"rate":5})").status, 200);
   EXPECT_NE(send("GET", "/v1/dump").body.find(key), std::string::npos) << "a dump is a whole copy";
   EXPECT_EQ(send("PATCH", "/v1/queues/q", R"({"webhook":null})").status, 200);

@@ -1,4 +1,4 @@
-// Forecast, dump and restore from outside (routes_fixture.h).
+// Forecast, dump and restore over HTTP (routes_fixture.h).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class RoutesWholeTest : public RoutesTest {
   std::string schedule_at(const std::string& queue, const std::string& rest) {
     return schedule(R"({"queue":")" + queue + R"(",)" + rest + "}");
   }
-  /// A task in each state, with all that a task may have, and queues with settings.
+  /// Creates a task in each state, with every field that a task can have, and queues with settings.
   void fill() {
     on_engine([](Engine& engine) {
       ASSERT_TRUE(engine.set_queue("b", {.paused = true, .max_tasks = 1'000'000, .rate = 5}));
@@ -40,7 +40,7 @@ class RoutesWholeTest : public RoutesTest {
     lease("leased");
     schedule_at("a", R"("payload":null)");
   }
-  /// All pages, one after another, as one dump.
+  /// All pages of the dump, joined.
   std::string dump(const std::string& limit = "") {
     std::string all;
     std::string after;
@@ -216,7 +216,7 @@ TEST_F(RoutesWholeTest, ARestoreThatIsRepeatedChangesNothing) {
   EXPECT_EQ(dump(), all);
 }
 
-// A server that was begun anew gives ids out from the first one on, too.
+// A server with a new, empty store also gives ids from 1 on.
 TEST_F(RoutesWholeTest, ATaskWhoseIdAnotherHasIsNotSaidToBeThere) {
   schedule_at("q", R"("delay":"1h","payload":"of the dump")");
   const std::string all = dump();

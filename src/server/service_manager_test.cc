@@ -44,7 +44,7 @@ TEST(ServiceManager, IsToldEachStateInADatagram) {
   EXPECT_TRUE(socket.is_silent());
 }
 
-// As of a server whose start takes long on a machine where the manager gets no processor.
+// As for a server with a slow start, on a machine where the service manager gets no processor time.
 TEST(ServiceManager, LosesNoStateBehindManySignsOfLife) {
   NotifySocket socket;
   const Given given(socket.name());

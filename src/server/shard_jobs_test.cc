@@ -1,5 +1,5 @@
-// What a shard does for beanstalk clients of other nodes: takes and their ends, whichever comes
-// first, and a store that fails.
+// The work of a shard for beanstalk clients of other nodes: takes, the ends of takes (which may
+// arrive before the take), and a store that fails.
 #include "server/shard_jobs.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// An engine that is looked at from time to time.
+/// An engine whose figures are sampled at intervals.
 struct Watched {
   void pass(milliseconds time) { now += time; }
   void fire(std::uint64_t count, std::chrono::nanoseconds late) {
@@ -83,7 +83,7 @@ TEST(StatsDifference, CountsFromNothingWhenTheEngineIsAnother) {
   EXPECT_EQ(point.counters.completed, 0u);
 }
 
-/// Fires one task a second for so long, looked at every second.
+/// Fires one task per second for this time, and samples the figures every second.
 StatsHistory history_of(std::chrono::seconds length, milliseconds slip = 0ms) {
   StatsHistory history;
   Watched engine;

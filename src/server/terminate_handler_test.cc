@@ -12,7 +12,7 @@
 namespace detent::server {
 namespace {
 
-/// Throws on a thread of its own, which nobody handles.
+/// Throws an exception on a new thread, where no code catches it.
 void throw_on_thread(const std::function<void()>& thrower) {
   install_terminate_handler();
   std::thread([&thrower] { thrower(); }).join();

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-/// A second after the one before.
+/// A sample one second after the previous sample.
 class ThresholdWatchTest : public ::testing::Test {
  protected:
   std::vector<Alert> look(ThresholdWatch& watch, std::uint64_t ready, std::uint64_t dead = 0) {

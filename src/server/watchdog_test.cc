@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-/// Hangs an engine in a command, which runs when the constructor is over, until end().
+/// Makes an engine hang in a command until end(). The command runs when the constructor returns.
 class HangingCommand {
  public:
   explicit HangingCommand(EngineThread& engine) {
@@ -33,7 +33,8 @@ class HangingCommand {
   std::promise<void> ends_;
 };
 
-/// A server with a watchdog of 10 s, so it speaks every 5 s, on a clock that only the test moves.
+/// A server with a watchdog of 10 s, which therefore reports every 5 s. Only the test moves the
+/// clock.
 class WatchdogTest : public ::testing::Test {
  public:
   WatchdogTest() {
@@ -46,7 +47,8 @@ class WatchdogTest : public ::testing::Test {
   }
 
  protected:
-  /// Moves time, once the watchdog and an engine that works have nothing left to do.
+  /// Waits until the watchdog and the engine (if it works) have done all their work. Then moves
+  /// time.
   void advance(std::chrono::milliseconds by, int waiters = 2) {
     clock_.await_waiters(waiters);
     clock_.advance(by);
