@@ -40,7 +40,7 @@ TEST_F(EngineLease, ACompletedTaskIsGoneAlsoAfterACrash) {
   EXPECT_TRUE(lease("q").empty());
 }
 
-TEST_F(EngineLease, ALeaseIsGoodOnce) {
+TEST_F(EngineLease, ALeaseCanBeEndedOnlyOnce) {
   schedule("q", 0ms);
   const LeaseToken token = lease("q")[0].lease;
   EXPECT_EQ(complete(token), LeaseOutcome::done);
@@ -92,7 +92,7 @@ TEST_F(EngineLease, AFailedTaskComesBackAfterTheDelayAsked) {
   EXPECT_EQ(last_error(again[0].task), "it broke");
 }
 
-TEST_F(EngineLease, WithoutADelayAFailedTaskRestsForItsBackoff) {
+TEST_F(EngineLease, WithoutADelayAFailedTaskWaitsForItsBackoff) {
   ScheduleRequest quick = request("q", 0ms);
   quick.rules.backoff = Backoff{.initial = 10s, .max = 1h};
   schedule(quick);
@@ -118,7 +118,7 @@ TEST_F(EngineLease, AfterItsLastAttemptATaskIsDeadAndStays) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineLease, ALeaseThatRunsOutIsAnAttemptThatFailed) {
+TEST_F(EngineLease, AnExpiredLeaseIsAFailedAttempt) {
   const TaskId id = schedule("q", 0ms);
   const LeasedTask first = lease("q")[0];
   EXPECT_EQ(first.lease_until, wall_now() + 60s);
@@ -134,7 +134,7 @@ TEST_F(EngineLease, ALeaseThatRunsOutIsAnAttemptThatFailed) {
   EXPECT_EQ(engine_->stats().counters.leases_expired, 1u);
 }
 
-TEST_F(EngineLease, ALeasedTaskIsShownWithItsHolderAndNoOtherIs) {
+TEST_F(EngineLease, OnlyALeasedTaskIsShownWithItsHolder) {
   const TaskId id = schedule("q", 0ms);
   EXPECT_FALSE(engine_->get(id)->holder);
   advance(5ms);
@@ -146,7 +146,7 @@ TEST_F(EngineLease, ALeasedTaskIsShownWithItsHolderAndNoOtherIs) {
   EXPECT_FALSE(engine_->get(id)->holder);
 }
 
-TEST_F(EngineLease, TheLeaseRequestsTimeoutWinsOverTheTasks) {
+TEST_F(EngineLease, TheTimeoutOfTheRequestOverridesTheTimeoutOfTheTask) {
   ScheduleRequest own = request("q", 0ms);
   own.rules.visibility_timeout = 30s;
   schedule(own);
@@ -177,7 +177,7 @@ TEST_F(EngineLease, AWaitingWorkerGetsATaskTheMomentItIsDue) {
   EXPECT_EQ(waiting.tasks.value().size(), 1u);
 }
 
-TEST_F(EngineLease, AWaitThatEndedEarlyHasNoTimerLeft) {
+TEST_F(EngineLease, AWaitThatEndedEarlyLeavesNoTimer) {
   schedule("q", 1s);
   Waiting served;
   Waiting gone;
@@ -204,7 +204,7 @@ TEST_F(EngineLease, WaitingWorkersAreServedInTheOrderTheyCame) {
   EXPECT_EQ(second.tasks.value().size(), 1u);
 }
 
-TEST_F(EngineLease, AWaitInVainEndsWithNothing) {
+TEST_F(EngineLease, AnExpiredWaitGetsAnEmptyAnswer) {
   Waiting waiting;
   wait_for(waiting, "q", 20s);
   advance(20s - 1ms);
@@ -228,7 +228,7 @@ TEST_F(EngineLease, AWorkerThatWentAwayGetsNoTask) {
   engine_->abandon_wait(gone.id);  // does nothing, because the wait is over
 }
 
-TEST_F(EngineLease, AStoreThatFailsIsToldToThoseWhoWait) {
+TEST_F(EngineLease, WaitingWorkersGetTheErrorOfAFailedStore) {
   Waiting waiting;
   wait_for(waiting, "q", 20s);
   store_->fail_write(1, WriteFault::not_applied);
@@ -238,7 +238,7 @@ TEST_F(EngineLease, AStoreThatFailsIsToldToThoseWhoWait) {
   EXPECT_EQ(waiting.tasks.error().code, ErrorCode::unavailable);
 }
 
-TEST_F(EngineLease, AQuarantineThatFailsAnswersWhoeverWaitsOnce) {
+TEST_F(EngineLease, AFailedQuarantineAnswersAWaitingWorkerOnce) {
   const TaskId damaged = schedule("q", 1s);
   schedule("q", 1s);
   disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
@@ -261,9 +261,9 @@ TEST_F(EngineLease, AQuarantineThatFailsAnswersWhoeverWaitsOnce) {
   EXPECT_EQ(late.answers, 1);
 }
 
-TEST_F(EngineLease, ADamagedTaskDoesNotHideTheSoundOneBehindIt) { expect_sound_behind_damaged(); }
+TEST_F(EngineLease, ALeaseSkipsADamagedTask) { expect_sound_behind_damaged(); }
 
-TEST_F(EngineLease, NorWhereOnlyOneMayBeLeased) {
+TEST_F(EngineLease, ALeaseSkipsADamagedTaskUnderALimitOfOneLease) {
   set("q", {.concurrency = 1});
   expect_sound_behind_damaged();
 }
@@ -278,7 +278,7 @@ TEST_F(EngineLease, ADamagedTaskThatCannotBeSetAsideStopsTheEngine) {
   EXPECT_EQ(engine_->lease({.queue = "q"}).error().code, ErrorCode::unavailable);
 }
 
-TEST_F(EngineLease, WhoDoesNotWantToWaitIsAnsweredInThisTurn) {
+TEST_F(EngineLease, ALeaseWithoutAWaitIsAnsweredInThisTurn) {
   Waiting waiting;
   wait_for(waiting, "q", 0ms);
   EXPECT_EQ(waiting.answers, 1);
@@ -298,7 +298,7 @@ TEST_F(EngineLease, AQueueOfAWaitThatWasAbandonedBeforeItsTurnIsForgotten) {
   EXPECT_TRUE(engine_->stats().queues.empty());
 }
 
-TEST_F(EngineLease, WhatBecomesOfLeasesIsCounted) {
+TEST_F(EngineLease, TheEndsOfLeasesAreCounted) {
   const auto counters = [this] { return engine_->stats().counters; };
   schedule_many("q", 3);
   complete(lease("q")[0].lease);
@@ -320,7 +320,7 @@ TEST_F(EngineLease, TasksThatACommitPutsAndRemovesAreCounted) {
 
 // The error is not cut within a character. If all bytes look like the middle of a character, no
 // byte is left.
-TEST_F(EngineLease, AnErrorThatIsNoTextIsCutToNothing) {
+TEST_F(EngineLease, AnErrorThatIsNotUtf8MayBeCutCompletely) {
   const TaskId id = schedule("q", 0ms);
   const std::string error(kMaxErrorBytes + 1, '\x80');
   ASSERT_TRUE(engine_->fail({.lease = lease("q")[0].lease, .error = error}));
@@ -328,7 +328,7 @@ TEST_F(EngineLease, AnErrorThatIsNoTextIsCutToNothing) {
   EXPECT_EQ(engine_->get(id)->task.history.at(0).error, "");
 }
 
-TEST_F(EngineLease, AWorkerThatWaitsComesBeforeOneThatComesLater) {
+TEST_F(EngineLease, AWaitingWorkerIsServedBeforeALaterRequest) {
   Waiting first;
   wait_for(first, "q", 20s);
   ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
@@ -337,7 +337,7 @@ TEST_F(EngineLease, AWorkerThatWaitsComesBeforeOneThatComesLater) {
   EXPECT_EQ(first.tasks.value().size(), 1u);
 }
 
-TEST_F(EngineLease, AQueueThatOnlyWorkersNamedIsForgotten) {
+TEST_F(EngineLease, AQueueThatOnlyWorkersAskedForIsForgotten) {
   Waiting waiting;
   wait_for(waiting, "made-up", 1s);
   EXPECT_EQ(engine_->stats().queues.size(), 1u);
@@ -346,7 +346,7 @@ TEST_F(EngineLease, AQueueThatOnlyWorkersNamedIsForgotten) {
   EXPECT_TRUE(engine_->stats().queues.empty());
 }
 
-TEST_F(EngineLease, OnceWaitsHaveEndedNoneBegins) {
+TEST_F(EngineLease, AfterEndWaitsNoWaitBegins) {
   Waiting before;
   Waiting after;
   wait_for(before, "q", 20s);
@@ -356,7 +356,7 @@ TEST_F(EngineLease, OnceWaitsHaveEndedNoneBegins) {
   EXPECT_EQ(after.answers, 1);
 }
 
-TEST_F(EngineLease, AThousandLeasesThatRunOutTogetherAllComeBack) {
+TEST_F(EngineLease, AThousandTasksWhoseLeasesExpireTogetherComeBack) {
   for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
   settle();
   EXPECT_EQ(lease("q", 1'000).size(), 1'000u);
@@ -378,7 +378,7 @@ TEST_F(EngineLease, ATaskScheduledAndLeasedInOneTurnHasItsPayload) {
 }
 
 // The worker may have sent its request in time, and the engine was busy.
-TEST_F(EngineLease, ALeaseThatRanOutWhileTheEngineWasBusyCountsUntilTheTurn) {
+TEST_F(EngineLease, ALeaseThatExpiredWhileTheEngineWasBusyIsValidUntilTheTurn) {
   schedule("q", 0ms);
   schedule("q", 0ms);
   const LeaseToken in_time = lease("q")[0].lease;

@@ -30,7 +30,7 @@ class EngineLimits : public EngineFixture {
 
 // ---- quotas ----
 
-TEST_F(EngineLimits, AQueueHoldsExactlyItsMostTasks) {
+TEST_F(EngineLimits, TheQuotaOfTasksIsExact) {
   set("q", {.max_tasks = 3});
   schedule_many("q", 3);
   expect_refused(request("q", 0ms), "tasks");
@@ -77,7 +77,7 @@ TEST_F(EngineLimits, LeasedAndDeadTasksCountAgainstTheQuota) {
   expect_refused(request("q", 0ms), "tasks");
 }
 
-TEST_F(EngineLimits, AQueueHoldsExactlyItsMostBytes) {
+TEST_F(EngineLimits, TheQuotaOfBytesIsExact) {
   set("q", {.max_bytes = 100});
   const TaskId first = schedule(of_size("q", 60));
   expect_refused(of_size("q", 41), "bytes");
@@ -90,7 +90,7 @@ TEST_F(EngineLimits, AQueueHoldsExactlyItsMostBytes) {
   EXPECT_EQ(view("q").bytes, 100u);
 }
 
-TEST_F(EngineLimits, ALowerQuotaLeavesWhatIsThere) {
+TEST_F(EngineLimits, ALowerQuotaKeepsTheTasksOfTheQueue) {
   schedule_many("q", 3);
   set("q", {.max_tasks = 1, .max_bytes = 1});
   expect_refused(request("q", 0ms), "tasks");
@@ -127,7 +127,7 @@ TEST_F(EngineLimits, BytesAreThoseOfTheLiveAndDeadTasks) {
 
 // ---- rate ----
 
-TEST_F(EngineLimits, NoMoreThanTheRateGoesOutInASecondAndAsMuchAsIt) {
+TEST_F(EngineLimits, ExactlyTheRateIsHandedOutInASecond) {
   set("q", {.rate = 5});
   schedule_many("q", 30);
   for (int second = 0; second < 5; ++second) {
@@ -142,7 +142,7 @@ TEST_F(EngineLimits, NoMoreThanTheRateGoesOutInASecondAndAsMuchAsIt) {
   EXPECT_EQ(lease_count("other", 9), 9u);
 }
 
-TEST_F(EngineLimits, WaitingWorkersAreServedAtTheRateAndTheEngineWakesItselfForIt) {
+TEST_F(EngineLimits, WaitingWorkersAreServedAtTheRateAndTheEngineWakesUpForIt) {
   set("q", {.rate = 4});
   std::vector<LeasedTask> got;
   for (int i = 0; i < 10; ++i) wait_for_one("q", got);
@@ -186,7 +186,7 @@ TEST_F(EngineLimits, TheRateIsExactInEverySecondWhateverTheWorkersDo) {
   }
 }
 
-TEST_F(EngineLimits, ARateLiftedServesTheWorkersThatWait) {
+TEST_F(EngineLimits, RemovingARateServesTheWaitingWorkers) {
   set("q", {.rate = 1});
   schedule_many("q", 3);
   std::vector<LeasedTask> got;
@@ -212,7 +212,7 @@ TEST_F(EngineLimits, NoMoreThanTheConcurrencyIsLeasedAtATime) {
   EXPECT_EQ(lease_count("q", 10), 1u);
 }
 
-TEST_F(EngineLimits, EveryEndOfALeaseServesTheNextThatWaits) {
+TEST_F(EngineLimits, EachEndOfALeaseServesTheNextWaitingWorker) {
   set("q", {.visibility_timeout = 10s, .concurrency = 1});
   schedule_many("q", 6);
   std::vector<LeasedTask> got;
@@ -243,7 +243,7 @@ TEST_F(EngineLimits, ACrashEndsLeasesForTheConcurrencyToo) {
   EXPECT_EQ(lease_count("q", 2), 1u);
 }
 
-TEST_F(EngineLimits, AHigherConcurrencyServesTheWorkersThatWait) {
+TEST_F(EngineLimits, AHigherConcurrencyServesTheWaitingWorkers) {
   set("q", {.concurrency = 1});
   schedule_many("q", 4);
   std::vector<LeasedTask> got;
@@ -254,7 +254,7 @@ TEST_F(EngineLimits, AHigherConcurrencyServesTheWorkersThatWait) {
   EXPECT_EQ(got.size(), 3u);
 }
 
-TEST_F(EngineLimits, LeasesTakeAQuarterOfTheMemoryAndWhoWaitsForThatIsServedASecondLaterAtMost) {
+TEST_F(EngineLimits, LeasesTakeAtMostAQuarterOfTheMemoryAndWaitingWorkersAreServedWithinASecond) {
   options_.max_loaded = 16;
   crash_and_open();
   schedule_many("a", 8);
@@ -271,7 +271,7 @@ TEST_F(EngineLimits, LeasesTakeAQuarterOfTheMemoryAndWhoWaitsForThatIsServedASec
   EXPECT_LE(clock_.now().time_since_epoch(), 1s);
 }
 
-TEST_F(EngineLimits, RateAndConcurrencyHoldTogether) {
+TEST_F(EngineLimits, RateAndConcurrencyApplyTogether) {
   set("q", {.rate = 3, .concurrency = 2});
   schedule_many("q", 9);
   const std::vector<LeasedTask> held = lease("q", 9);

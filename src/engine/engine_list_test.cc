@@ -81,7 +81,7 @@ TEST_F(EngineList, ShowsATaskAsReadingItDoes) {
   EXPECT_EQ(view.state, read.state);
 }
 
-TEST_F(EngineList, HasOnlyWhatAllFiltersWant) {
+TEST_F(EngineList, HasOnlyTasksThatMatchAllFilters) {
   const WallTime start = wall_now();
   const TaskId a1 = schedule("a", 1min);
   const TaskId a2 = schedule("a", 2min);
@@ -98,7 +98,7 @@ TEST_F(EngineList, HasOnlyWhatAllFiltersWant) {
   EXPECT_TRUE(list_ids({.due_after = start + 3min, .due_before = start + 1min}).empty());
 }
 
-TEST_F(EngineList, TellsStatesApart) {
+TEST_F(EngineList, FiltersByState) {
   set("kept", {.retention = 1h});
   const TaskId cancelled = schedule("kept", 1h);
   ASSERT_TRUE(engine_->cancel(cancelled));
@@ -136,7 +136,7 @@ TEST_F(EngineList, FindsTheTasksThatAKeyStandsFor) {
   EXPECT_TRUE(list_ids({.state = TaskState::ready, .key = "k"}).empty());
 }
 
-TEST_F(EngineList, SeesWhatThisTurnHasChanged) {
+TEST_F(EngineList, ShowsTheChangesOfThisTurn) {
   const TaskId moved = schedule("a", 1h);
   const TaskId gone = schedule("a", 2h);
   const TaskId fresh = add("a", 3h);
@@ -158,7 +158,7 @@ TEST_F(EngineList, HasReadyTasksOnDiskInDueOrderWhateverTheirPriority) {
   EXPECT_EQ(list_ids({.queue = "a", .state = TaskState::ready}, 7), expected);
 }
 
-TEST_F(EngineList, MeetsATaskThatSpillsOnTheWayOnce) {
+TEST_F(EngineList, ListsATaskThatSpillsDuringTheListOnce) {
   options_.max_loaded = 64;
   open_on_a_new_disk();
   for (int i = 0; i < 40; ++i) add("a", milliseconds{i});
@@ -179,7 +179,7 @@ TEST_F(EngineList, MeetsATaskThatSpillsOnTheWayOnce) {
   EXPECT_EQ(seen.size(), 40U);
 }
 
-TEST_F(EngineList, HasTheReadyOnesAfterTheWallClockWasSetBack) {
+TEST_F(EngineList, HasTheReadyTasksAfterTheWallClockWasPutBack) {
   const TaskId id = schedule("a", 1s);
   advance(2s);
   clock_.step_wall(-1h);
@@ -367,7 +367,7 @@ class EngineListModel : public EngineList {
   std::vector<std::pair<LeaseToken, TaskId>> leases_;
 };
 
-TEST_F(EngineListModel, ListsWhatThereIsAndMissesNoTaskThatStays) {
+TEST_F(EngineListModel, ListsEveryTaskThatStaysDuringTheList) {
   const std::uint64_t first = test_seed();
   for (int run = 0; run < test_rounds(6); ++run) {
     const std::uint64_t seed = first + static_cast<std::uint64_t>(run);

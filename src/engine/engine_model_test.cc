@@ -383,7 +383,7 @@ class EngineModel : public EngineFixture {
   std::set<std::string> webhook_queues_;
 };
 
-TEST_F(EngineModel, EveryTaskIsWhatItsVerbsMadeOfIt) {
+TEST_F(EngineModel, EveryTaskEqualsTheModel) {
   const std::uint64_t seed = test_seed();
   for (std::uint64_t i = 0; i < 8 && !HasFailure(); ++i) {
     SCOPED_TRACE(replay_hint(seed + i));
@@ -391,7 +391,7 @@ TEST_F(EngineModel, EveryTaskIsWhatItsVerbsMadeOfIt) {
   }
 }
 
-TEST_F(EngineModel, EvenWhenMemoryHoldsOnlyAFew) {
+TEST_F(EngineModel, EveryTaskEqualsTheModelWithASmallMemory) {
   const std::uint64_t seed = test_seed();
   for (std::uint64_t i = 0; i < 8 && !HasFailure(); ++i) {
     SCOPED_TRACE(replay_hint(seed + i));

@@ -74,7 +74,7 @@ TEST_F(EngineOrphans, AReadyTaskInNoOrderIsCountedAndARestartHandsItOut) {
 }
 
 // One look visits 1 000 slots, so the last of 3 500 slots is found by the fourth look.
-TEST_F(EngineOrphans, TheLookGoesRoundAllAPartAtATime) {
+TEST_F(EngineOrphans, TheLookVisitsAllTasksInParts) {
   TaskId last;
   for (int i = 0; i < 3'500; ++i) last = engine_->schedule(request("q", 1min)).value().task.id;
   settle();
@@ -88,7 +88,7 @@ TEST_F(EngineOrphans, TheLookGoesRoundAllAPartAtATime) {
   }
 }
 
-TEST_F(EngineOrphans, WhateverIsDoneToTasksNoneIsFound) {
+TEST_F(EngineOrphans, VerbsLeaveNoOrphans) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

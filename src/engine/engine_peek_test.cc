@@ -26,7 +26,7 @@ class EnginePeek : public EngineFixture {
   }
 };
 
-TEST_F(EnginePeek, TheFirstOfEachStateIsTheNextToBeServed) {
+TEST_F(EnginePeek, TheFirstTaskOfEachStateIsTheNextTask) {
   EXPECT_EQ(engine_->first_ready("q").error().code, ErrorCode::not_found);
   ScheduleRequest asked = request("q", 0ms);
   const TaskId second = schedule(asked);
@@ -49,7 +49,7 @@ TEST_F(EnginePeek, TheFirstOfEachStateIsTheNextToBeServed) {
   EXPECT_EQ(engine_->first_ready("q").error().code, ErrorCode::not_found);
 }
 
-TEST_F(EnginePeek, WhatThisTurnHasChangedIsSeen) {
+TEST_F(EnginePeek, ChangesOfThisTurnAreShown) {
   const TaskId stored = schedule("q", 2h);
   const TaskId staged = engine_->schedule(request("q", 1h)).value().task.id;
   EXPECT_EQ(first_scheduled("q"), staged);
@@ -125,7 +125,7 @@ TEST_F(EnginePeek, UrgentTasksAreCountedWhileTheyAreReady) {
   EXPECT_EQ(engine_->stats().urgent, 0u);
 }
 
-TEST_F(EnginePeek, AFailedStoreIsSaid) {
+TEST_F(EnginePeek, AFailedStoreIsReported) {
   const TaskId id = schedule("q", 24h);
   store_->fail_reads(Error{ErrorCode::unavailable, "no disk", ""});
   EXPECT_EQ(engine_->first_scheduled("q").error().code, ErrorCode::unavailable);

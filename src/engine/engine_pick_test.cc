@@ -64,7 +64,7 @@ TEST_F(EnginePick, ALeaseOverQueuesPassesThePausedAndTheExhausted) {
   EXPECT_EQ(pick(of({"paused", "full", "free"})), last);
 }
 
-TEST_F(EnginePick, WhatIsNextIsToldWithoutTakingIt) {
+TEST_F(EnginePick, NextReadyShowsTheNextTaskWithoutLeasingIt) {
   schedule_with("paused", 1);
   set("paused", {.paused = true});
   const TaskId later = schedule_with("a", 5);
@@ -83,7 +83,7 @@ TEST_F(EnginePick, WhatIsNextIsToldWithoutTakingIt) {
   EXPECT_FALSE(engine_->next_ready({.queue = "no name"}));
 }
 
-TEST_F(EnginePick, AWaitOverQueuesIsServedOnceAndLeavesNoneBehind) {
+TEST_F(EnginePick, AWaitOverQueuesIsServedOnceAndLeavesAllItsQueues) {
   std::vector<TaskId> got;
   wait(of({"a", "b", "c"}), got);
   settle();
@@ -97,7 +97,7 @@ TEST_F(EnginePick, AWaitOverQueuesIsServedOnceAndLeavesNoneBehind) {
   engine_->check_invariants();
 }
 
-TEST_F(EnginePick, AWaitOverQueuesGetsTheMostUrgentOfWhatBecomesDueAtOnce) {
+TEST_F(EnginePick, AWaitOverQueuesGetsTheMostUrgentOfTasksThatBecomeDueTogether) {
   schedule_with("a", 5, 10ms);
   const TaskId urgent = schedule_with("b", 3, 10ms);
   std::vector<TaskId> got;
@@ -106,7 +106,7 @@ TEST_F(EnginePick, AWaitOverQueuesGetsTheMostUrgentOfWhatBecomesDueAtOnce) {
   EXPECT_EQ(got, std::vector<TaskId>{urgent});
 }
 
-TEST_F(EnginePick, WorkersOfAQueueAreServedInTheirOrderWhateverElseTheyWaitFor) {
+TEST_F(EnginePick, WorkersOfAQueueAreServedInTheirOrderEvenIfTheyWaitForOtherQueuesToo) {
   std::vector<TaskId> first;
   std::vector<TaskId> second;
   std::vector<TaskId> third;
@@ -175,7 +175,7 @@ TEST_F(EnginePick, ATaskBeyondTheMemoryIsLeasedByItsId) {
   EXPECT_EQ(left, 197u);
 }
 
-TEST_F(EnginePick, LeasesByIdKeepTheLimitsOnLeases) {
+TEST_F(EnginePick, LeasesByIdRespectTheLimitsOfLeases) {
   schedule("q", 0ms);
   const TaskId second = schedule("q", 0ms);
   set("q", {.concurrency = 1});
@@ -184,7 +184,7 @@ TEST_F(EnginePick, LeasesByIdKeepTheLimitsOnLeases) {
             ErrorCode::resource_exhausted);
 }
 
-TEST_F(EnginePick, ALeaseThatMakesReadyAgainNeverMakesDead) {
+TEST_F(EnginePick, ALeaseThatReturnsItsTaskOnExpiryNeverMakesItDead) {
   ScheduleRequest asked = request("q", 0ms);
   asked.rules = {.priority = 7, .max_attempts = 2, .visibility_timeout = 1s};
   const TaskId id = schedule(asked);
@@ -202,7 +202,7 @@ TEST_F(EnginePick, ALeaseThatMakesReadyAgainNeverMakesDead) {
   EXPECT_EQ(state_of(id), TaskState::dead) << "another kind of lease counts its attempts";
 }
 
-TEST_F(EnginePick, WhatWasDoneWithATaskIsCountedForGood) {
+TEST_F(EnginePick, TheTallyOfATaskIsDurable) {
   const TaskId id = schedule("q", 0ms);
   ASSERT_EQ(engine_->release(take(id).lease, 0ms, {}, ReleaseCount::release), LeaseOutcome::done);
   settle();
@@ -224,7 +224,7 @@ TEST_F(EnginePick, WhatWasDoneWithATaskIsCountedForGood) {
   EXPECT_EQ(tally, expected) << tally.leases << " " << tally.redrives;
 }
 
-TEST_F(EnginePick, APauseEndsByItselfAndServesWhoWaits) {
+TEST_F(EnginePick, APauseEndsByItselfAndServesWaitingWorkers) {
   std::vector<TaskId> got;
   ASSERT_TRUE(engine_->pause_for("q", 10s));
   EXPECT_EQ(engine_->queue_detail("q").value().pause, 10s);

@@ -33,7 +33,7 @@ TEST_F(EngineQueue, PartitionsAreDecidedWhenAQueueIsMade) {
 }
 
 // The engine is a shard of a cluster. It has partition 1, with the keys that begin with "b".
-TEST_F(EngineQueue, AnEngineTakesOnlyWhatIsItsOwnOfAQueue) {
+TEST_F(EngineQueue, AnEngineAcceptsOnlyTheKeysOfItsPartition) {
   options_.is_here = [](std::string_view queue, std::uint32_t partitions, std::string_view key) {
     if (queue == "home") return true;
     return partitions > 1 && (key.empty() || key.starts_with('b'));
@@ -94,14 +94,14 @@ TEST_F(EngineQueue, SettingsThatWereNotCommittedAreGoneAfterACrash) {
   EXPECT_EQ(engine_->queue("q").error().code, ErrorCode::not_found);
 }
 
-TEST_F(EngineQueue, AQueueNobodyMadeIsNotFoundAndOneOfATaskHasDefaults) {
+TEST_F(EngineQueue, AnUnknownQueueIsNotFoundAndAQueueOfATaskHasDefaults) {
   EXPECT_EQ(engine_->queue("q").error().code, ErrorCode::not_found);
   schedule("q", 1h);
   EXPECT_EQ(view("q").settings, QueueSettings{});
   EXPECT_EQ(view("q").stats.queue, "q");
 }
 
-TEST_F(EngineQueue, SettingsAndNamesNobodyMayHaveAreRefused) {
+TEST_F(EngineQueue, InvalidSettingsAndNamesAreRefused) {
   EXPECT_EQ(engine_->set_queue("q", {.max_attempts = 0}).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(engine_->set_queue("q", {.retention = -1ms}).error().field, "retention");
   EXPECT_EQ(engine_->set_queue("q", {.rate = 0}).error().field, "rate");
@@ -109,7 +109,7 @@ TEST_F(EngineQueue, SettingsAndNamesNobodyMayHaveAreRefused) {
   EXPECT_EQ(engine_->queue("q").error().code, ErrorCode::not_found);
 }
 
-TEST_F(EngineQueue, FiguresMayBeOfTheLargestQueuesOnly) {
+TEST_F(EngineQueue, FiguresCanBeLimitedToTheLargestQueues) {
   for (const auto& [name, count] : {std::pair{"c", 3}, {"a", 1}, {"d", 2}, {"b", 4}}) {
     schedule_many(name, count);
   }
@@ -182,7 +182,7 @@ TEST_F(EngineQueue, APauseLeavesOtherQueuesAndOpenLeasesAlone) {
   EXPECT_EQ(complete(held), LeaseOutcome::done);
 }
 
-TEST_F(EngineQueue, ResumingServesTheWorkersThatWait) {
+TEST_F(EngineQueue, ResumingServesTheWaitingWorkers) {
   set("q", {.paused = true});
   schedule_many("q", 2);
   std::vector<LeasedTask> first;
@@ -246,7 +246,7 @@ TEST_F(EngineQueue, TheMostAttemptsAreTheTasksElseTheQueues) {
   EXPECT_EQ(outcomes({}), 2u);
 }
 
-TEST_F(EngineQueue, ADefaultSetLaterHoldsForTheTasksThatAreThere) {
+TEST_F(EngineQueue, ALaterDefaultAppliesToPresentTasks) {
   const TaskId id = schedule("q", 0ms);
   fail(lease("q")[0].lease, 0ms);
   set("q", {.max_attempts = 2});

@@ -72,7 +72,7 @@ TEST_F(EngineRestore, ATaskStandsAsItStoodUnderItsOwnId) {
   EXPECT_EQ(leased.attempt, 5u);
 }
 
-TEST_F(EngineRestore, TwiceIsOnce) {
+TEST_F(EngineRestore, RestoringATaskTwiceCreatesItOnce) {
   EXPECT_TRUE(engine_->restore(task(id_of(7))).value());
   EXPECT_FALSE(engine_->restore(task(id_of(7))).value()) << "in the same turn";
   EXPECT_FALSE(restore(task(id_of(7))));
@@ -166,7 +166,7 @@ TEST_F(EngineRestore, TheLastIdThatThereIsDoesNotLeadBeyondTheEnd) {
   settle();
 }
 
-TEST_F(EngineRestore, AKeyThatStandsForAnotherTaskIsLeftToThatOne) {
+TEST_F(EngineRestore, RestoreDoesNotTakeAKeyFromAnotherTask) {
   ScheduleRequest keyed = request("q", 1h);
   keyed.key = "k";
   const TaskId here = schedule(keyed);
@@ -214,7 +214,7 @@ TEST_F(EngineRestore, AKeyOfATaskThatWasSetAsideIsFreeForAnother) {
   EXPECT_EQ(engine_->schedule(keyed).value().task.id, other.id);
 }
 
-TEST_F(EngineRestore, AKeyThatStandsForATaskThatHasEndedIsLeftToThatOne) {
+TEST_F(EngineRestore, RestoreDoesNotTakeAKeyFromAnEndedTask) {
   ScheduleRequest keyed = request("q", 0ms);
   keyed.key = "k";
   const TaskId ended = schedule(keyed);
@@ -238,7 +238,7 @@ TEST_F(EngineRestore, TheKeyOfARestoredTaskIsFreeAfterItsEnd) {
   EXPECT_FALSE(engine_->schedule(keyed).value().was_there);
 }
 
-TEST_F(EngineRestore, WhatNoTaskMayBeIsRefused) {
+TEST_F(EngineRestore, RestoreRefusesAnInvalidTask) {
   EXPECT_EQ(restore_error(task(TaskId{0})).code, ErrorCode::invalid_argument);
   EXPECT_EQ(restore_error(task(TaskId{TaskId::kEnd})).code, ErrorCode::invalid_argument);
   Task wrong = task(id_of(7));
@@ -349,7 +349,7 @@ TEST_F(EngineRestore, PagesMeetEveryTaskThatIsThereAllTheTimeOnceWhileTasksMove)
   EXPECT_EQ(met.size(), ids.size());
 }
 
-TEST_F(EngineRestore, AnIdFromTheEndOfAllIsRefusedAndNewOnesGoOn) {
+TEST_F(EngineRestore, RestoreRefusesTheLastIdsAndNewIdsContinue) {
   Task task;
   task.queue = "q";
   task.id = TaskId{TaskId::kEnd - 256};

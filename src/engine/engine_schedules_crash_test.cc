@@ -64,7 +64,7 @@ class EngineSchedulesCrash : public EngineFixture {
   std::map<std::string, std::set<TaskId>> ids_;  // of the tasks that were seen, by key
 };
 
-TEST_F(EngineSchedulesCrash, ExactlyOneTaskAnOccurrenceOver200Kills) {
+TEST_F(EngineSchedulesCrash, EachOccurrenceHasExactlyOneTaskAfter200Crashes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   rng_ = Rng(seed);

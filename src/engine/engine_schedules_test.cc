@@ -54,7 +54,7 @@ TEST_F(EngineSchedules, AWorkerThatWaitsIsServed) {
   EXPECT_EQ(got.size(), 1u);
 }
 
-TEST_F(EngineSchedules, TheyAndWhatTheyMadeSurviveACrash) {
+TEST_F(EngineSchedules, SchedulesAndTheirTasksSurviveACrash) {
   put(minutely());
   advance_to_next();
   const ScheduleRecord before = view_of("s").record;
@@ -66,7 +66,7 @@ TEST_F(EngineSchedules, TheyAndWhatTheyMadeSurviveACrash) {
   EXPECT_EQ(waiting("q"), 2u);
 }
 
-TEST_F(EngineSchedules, WhatWasNotCommittedIsDecidedAgain) {
+TEST_F(EngineSchedules, UncommittedOccurrencesAreDecidedAgain) {
   put(minutely());
   clock_.advance(61s);
   store_->fail_write(1, WriteFault::not_applied);
@@ -77,7 +77,7 @@ TEST_F(EngineSchedules, WhatWasNotCommittedIsDecidedAgain) {
   EXPECT_EQ(view_of("s").record.progress.made, 1u);
 }
 
-TEST_F(EngineSchedules, RemovedAndPausedOnesStaySoAfterACrash) {
+TEST_F(EngineSchedules, RemovedAndPausedSchedulesStaySoAfterACrash) {
   put(minutely());
   RecurringSchedule other = minutely();
   other.name = "other";
@@ -138,7 +138,7 @@ TEST_F(EngineSchedules, TheQueuedOneFollowsTheEndOfItsTaskHoweverThatEnds) {
   next_follows("set aside");
 }
 
-TEST_F(EngineSchedules, ItFollowsOneThatAPageSetsAsideToo) {
+TEST_F(EngineSchedules, TheQueuedOccurrenceFollowsATaskThatWasSetAside) {
   options_.max_loaded = 16;
   crash_and_open();
   RecurringSchedule schedule = minutely();
@@ -173,7 +173,7 @@ TEST_F(EngineSchedules, AMisfireAfterALongStopMakesOneTask) {
   EXPECT_EQ(lease("q")[0].task.due_at, std::chrono::floor<std::chrono::minutes>(wall_now()) - 1min);
 }
 
-TEST_F(EngineSchedules, AllThatWereMissedComeInTurnsThatStayShort) {
+TEST_F(EngineSchedules, MissedOccurrencesAreDecidedInShortTurns) {
   RecurringSchedule schedule = minutely();
   schedule.misfire = Misfire::all;
   schedule.misfire_limit = 1'000;
@@ -190,7 +190,7 @@ TEST_F(EngineSchedules, AllThatWereMissedComeInTurnsThatStayShort) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineSchedules, AStepOfTheWallClockBringsWhatItJumpedOverAndRepeatsNothing) {
+TEST_F(EngineSchedules, AStepOfTheWallClockDecidesSkippedOccurrencesOnce) {
   put(minutely());
   advance_to_next();
   advance(30s);
@@ -264,7 +264,7 @@ TEST_F(EngineSchedules, TheQueuedOneIsDueAtOnceAfterTheClockWasPutBack) {
   EXPECT_EQ(lease_count("q", 10), 1u);
 }
 
-TEST_F(EngineSchedules, OneRestoredFromAClockThatWasAheadDoesNotWaitForIt) {
+TEST_F(EngineSchedules, AScheduleRestoredFromAClockThatWasAheadContinuesNow) {
   ASSERT_TRUE(engine_->restore_schedule(
       {.schedule = minutely(), .progress = {.decided_to = wall_now() + 24h * 365}}));
   EXPECT_LE(*view_of("s").next_at, wall_now() + 1min);
@@ -345,7 +345,7 @@ TEST_F(EngineSchedules, ARestoredOneMakesNoTaskThatWasRestoredBefore) {
   EXPECT_EQ(view_of("s").record.progress.made, 0u);
 }
 
-TEST_F(EngineSchedules, WhatCanNotBeReadHereIsRestoredBrokenAndWhatIsNoneIsRefused) {
+TEST_F(EngineSchedules, AnUnreadableRuleIsRestoredBrokenAndAnInvalidScheduleIsRefused) {
   ScheduleRecord record{.schedule = minutely(), .progress = {}};
   record.schedule.name = "a b";
   EXPECT_EQ(engine_->restore_schedule(record).error().field, "name");

@@ -454,7 +454,7 @@ TEST_F(EngineSpill, ADamagedRecordIsCountedNoMoreAlsoWhileOthersAreBehindIt) {
   EXPECT_EQ(stats_of("q").ready, 400 - completed - 1);
 }
 
-TEST_F(EngineSpill, SoIsOneThatIsAtHand) {
+TEST_F(EngineSpill, ADamagedRecordAtTheHeadIsCountedNoMoreToo) {
   for (const int completed : {0, 12}) {  // a few leases on, the lane's own tasks are at hand
     SCOPED_TRACE(completed);
     open_on_a_new_disk();

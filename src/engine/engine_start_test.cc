@@ -37,7 +37,7 @@ class EngineStart : public EngineFixture {
   std::vector<TaskId> got_;
 };
 
-TEST_F(EngineStart, NothingIsHandedOutBeforeAllThatWasDueIsInItsOrder) {
+TEST_F(EngineStart, NoTaskIsHandedOutBeforeAllOverdueTasksAreInOrder) {
   wait_for(2);
   EXPECT_TRUE(engine_->lease({.queue = "q", .max = 100}).value().empty());
   EXPECT_EQ(engine_->next_ready({.queue = "q"}).value(), std::nullopt);
@@ -58,7 +58,7 @@ TEST_F(EngineStart, NothingIsHandedOutBeforeAllThatWasDueIsInItsOrder) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineStart, TheDelivererWaitsForItToo) {
+TEST_F(EngineStart, TheDelivererWaitsForTheOverdueTasksToo) {
   ASSERT_TRUE(engine_->set_queue("q", {.webhook = QueueWebhook{.url = "https://a"}}));
   EXPECT_TRUE(engine_->lease_deliveries({.max = 10}).value().empty());
   settle();
@@ -67,7 +67,7 @@ TEST_F(EngineStart, TheDelivererWaitsForItToo) {
   EXPECT_EQ(deliveries[0].leased.task.id, order_[0].second);
 }
 
-TEST_F(EngineStart, IsOverAfterSomeTimeHoweverManyAreOverdue) {
+TEST_F(EngineStart, TheHoldOfHandOutsEndsAfterALimitedTime) {
   wait_for(1);
   ASSERT_TRUE(engine_->turn());
   EXPECT_TRUE(got_.empty());
@@ -78,7 +78,7 @@ TEST_F(EngineStart, IsOverAfterSomeTimeHoweverManyAreOverdue) {
 }
 
 // If a queue has more overdue tasks than memory has room for, the rest is loaded later.
-TEST_F(EngineStart, WhatDoesNotFitInMemoryHoldsNobodyUp) {
+TEST_F(EngineStart, OverdueTasksWithoutRoomInMemoryDelayNoWorker) {
   options_ = {.max_loaded = 400};
   open_on_a_new_disk();
   for (int i = 0; i < 5'000; ++i) ASSERT_TRUE(engine_->schedule(request("flood", 1s)));
@@ -91,7 +91,7 @@ TEST_F(EngineStart, WhatDoesNotFitInMemoryHoldsNobodyUp) {
   EXPECT_LT(engine_->queue("flood").value().stats.ready, 5'000u) << "or this shows nothing";
 }
 
-TEST_F(EngineStart, WhatIsAcceptedMeanwhileHasItsPlaceInTheOrder) {
+TEST_F(EngineStart, TasksAcceptedDuringTheHoldAreInOrder) {
   ScheduleRequest asked = request("q", 0ms);
   asked.rules.priority = 0;
   std::vector<TaskId> urgent;

@@ -112,7 +112,7 @@ TEST_F(EngineStop, ACrashAfterTheStartEndsTheLeasesTakenUp) {
   EXPECT_EQ(complete(again.lease), LeaseOutcome::done);
 }
 
-TEST_F(EngineStop, AStartThatCameToNothingLeavesTheLeasesToTheNext) {
+TEST_F(EngineStop, AFailedStartLeavesTheLeasesToTheNextEngine) {
   const TaskId id = schedule("q", 0ms);
   const LeasedTask task = lease_one("q");
   ASSERT_TRUE(engine_->close());
@@ -158,7 +158,7 @@ TEST_F(EngineStop, ALeaseLastsNoLongerWhenTheClockWasPutBackBetweenStopAndStart)
   EXPECT_NE(state_of(id), TaskState::leased);
 }
 
-TEST_F(EngineStop, WhoHasTakenUpLeasesSaysSoUntilTheyAreTrimmed) {
+TEST_F(EngineStop, TheNoteStaysUntilTheLeasesAreTrimmed) {
   schedule("q", 0ms);
   advance(10min);
   ASSERT_EQ(engine_->lease({.queue = "q", .max = 1, .visibility_timeout = 1h}).value().size(), 1u);
@@ -244,7 +244,7 @@ TEST_F(EngineStop, ALeaseThatRanOutWhileStoppedIsVoidAsAfterACrash) {
 }
 
 // If no note was written, the store may have leases of several epochs.
-TEST_F(EngineStop, OnlyWhatTheLastHasWrittenOutIsTakenUp) {
+TEST_F(EngineStop, OnlyLeasesOfTheLatestEpochAreTakenOver) {
   schedule("q", 0ms);
   crash_and_open();
   const LeasedTask task = lease_one("q");
@@ -260,7 +260,7 @@ TEST_F(EngineStop, OnlyWhatTheLastHasWrittenOutIsTakenUp) {
   EXPECT_EQ(complete(task.lease), LeaseOutcome::done);
 }
 
-TEST_F(EngineStop, NewTokensAreNoneOfThoseTakenUp) {
+TEST_F(EngineStop, NewTokensDifferFromTheTokensTakenOver) {
   for (int i = 0; i < 6; ++i) schedule("q", 0ms);
   const std::vector<LeasedTask> before = lease("q", 3);
   stop_and_open();
@@ -284,7 +284,7 @@ TEST_F(EngineStop, ALeaseHeldByAConnectionEndsWithTheStop) {
   EXPECT_EQ(complete(task.lease), LeaseOutcome::conflict);
 }
 
-TEST_F(EngineStop, WhoDoesNotAskForItKeepsNone) {
+TEST_F(EngineStop, WithoutKeepLeasesNoLeaseSurvives) {
   options_.keep_leases = false;
   crash_and_open();
   const TaskId id = schedule("q", 0ms);
@@ -316,7 +316,7 @@ TEST_F(EngineStop, AStoreThatFailsAtTheStopLosesLeasesOnly) {
   EXPECT_EQ(lease_ids("q", 1), std::vector{id});
 }
 
-TEST_F(EngineStop, WhatWasWrittenIsTrimmedAndNoMark) {
+TEST_F(EngineStop, WrittenLeasesAreTrimmedAndAreNoMarks) {
   schedule("q", 0ms);
   lease_one("q");
   stop_and_open();
@@ -402,7 +402,7 @@ TEST_F(EngineStop, TheLeaseOfADamagedTaskDoesNotHoldUpTheStart) {
 // Random stops, crashes, leases, ends and waits on two queues with a small memory. A lease that was
 // open at a graceful stop must be valid after it until it expires. A lease that was open at a crash
 // must be void. No task may be lost or leased twice.
-TEST_F(EngineStop, LeasesAreAsAModelSays) {
+TEST_F(EngineStop, RandomRunsMatchTheModel) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

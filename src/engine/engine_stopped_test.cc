@@ -123,7 +123,7 @@ void EngineStopped::expect_far_tasks_refused() {
   expect_refused("is_here_or_marked", engine_->is_here_or_marked(far_));
 }
 
-TEST_F(EngineStopped, RefusesEveryVerbAndAsksItsStoreNothing) {
+TEST_F(EngineStopped, RefusesEveryVerbWithoutUsingTheStore) {
   fill();
   std::vector<ErrorCode> told;
   engine_->lease_or_wait({.queue = "empty"}, 20s, [&](const Result<std::vector<LeasedTask>>& got) {

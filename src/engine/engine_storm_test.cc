@@ -430,7 +430,7 @@ class EngineMoves : public EngineStorm {
   milliseconds most_late_{0};
 };
 
-TEST_F(EngineMoves, FitInBetweenWhatIsDueAndMakeNobodyWait) {
+TEST_F(EngineMoves, FitBetweenTimersAndDelayNoWorker) {
   begin(10ms, 3ms);
   serve(5);  // after this, the engine knows how long a step takes
   most_late_ = 0ms;
@@ -440,7 +440,7 @@ TEST_F(EngineMoves, FitInBetweenWhatIsDueAndMakeNobodyWait) {
   EXPECT_GE(slow_->moves, 20) << "they went on in between";
 }
 
-TEST_F(EngineMoves, ThatDoNotFitInBetweenGiveWayButNotForEver) {
+TEST_F(EngineMoves, ThatDoNotFitWaitButNotForEver) {
   begin(2ms, 3ms);
   serve(5);
   slow_->moves = 0;
@@ -449,7 +449,7 @@ TEST_F(EngineMoves, ThatDoNotFitInBetweenGiveWayButNotForEver) {
   EXPECT_LE(slow_->moves, turns / 8);
 }
 
-TEST_F(EngineMoves, AreSmallWhileWorkersComeAndLargeWhenNoneDoes) {
+TEST_F(EngineMoves, AreSmallWhileWorkersAreBusyAndLargeOtherwise) {
   begin(10ms, 3ms);
   serve(3);
   slow_->moves = 0;

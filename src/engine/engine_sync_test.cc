@@ -82,7 +82,7 @@ TEST_F(EngineSync, TheEngineWakesItselfToSyncAnIntervalAfterTheFirstCommit) {
   EXPECT_EQ(writes().buffered_commits, 2);
 }
 
-TEST_F(EngineSync, WhatAnotherSystemWillKeepOrForgetIsSyncedAtOnce) {
+TEST_F(EngineSync, ChangesOfFarTasksAreSyncedImmediately) {
   open_with(10s);
   const TaskId id = schedule("q", 1h);
   const Task task = engine_->get(id).value().task;
@@ -163,7 +163,7 @@ TEST_F(EngineSync, ASyncThatFailsStopsTheEngine) {
 }
 
 // A client that knows a lost id may still use it, and must not find another task.
-TEST_F(EngineSync, NoIdIsGivenOutAgainWhateverAPowerCutMadeBeForgotten) {
+TEST_F(EngineSync, NoIdIsUsedAgainAfterAPowerCut) {
   TaskId last;
   const auto schedule_one = [&] {
     const TaskId id = schedule("q", 1h);
@@ -199,7 +199,7 @@ TEST_F(EngineSync, AStartWhoseIdsCannotBeSetAsideFails) {
             ErrorCode::unavailable);
 }
 
-TEST_F(EngineSync, WhatWasBufferedSurvivesTheProcess) {
+TEST_F(EngineSync, BufferedCommitsSurviveTheProcess) {
   open_with(1h);
   const TaskId id = schedule("q", 1h);
   crash_and_open();

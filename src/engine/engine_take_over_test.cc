@@ -74,7 +74,7 @@ TEST_F(EngineTakeOver, ALeaseThatRanOutMeanwhileSpendsNoAttempt) {
   EXPECT_EQ(again.attempt, before.attempt);
 }
 
-TEST_F(EngineTakeOver, WhoseCompletionFailedWithTheStoreAsksAgain) {
+TEST_F(EngineTakeOver, ACompletionThatFailedWithTheStoreCanBeRepeated) {
   for (const WriteFault fault : {WriteFault::not_applied, WriteFault::applied}) {
     const TaskId id = schedule("q", 0ms);
     const LeasedTask task = lease_one("q");
@@ -106,14 +106,14 @@ TEST_F(EngineTakeOver, AnAttemptThatFailedWithTheStoreCountsOnce) {
   }
 }
 
-TEST_F(EngineTakeOver, ALeaseThatNobodyWasToldOfIsVoid) {
+TEST_F(EngineTakeOver, ALeaseWhoseHolderGotNoAnswerIsVoid) {
   const TaskId id = schedule("q", 0ms);
   ASSERT_EQ(engine_->lease({.queue = "q", .max = 1}).value().size(), 1u);  // and no commit
   fail_and_reopen(WriteFault::not_applied);
   EXPECT_EQ(lease_ids("q", 9), std::vector{id});
 }
 
-TEST_F(EngineTakeOver, ALeaseThatWasToldWithoutACommitIsKept) {
+TEST_F(EngineTakeOver, ALeaseThatWasAnsweredWithoutACommitIsKept) {
   std::vector<LeasedTask> got;
   wait_for_one("q", got);
   settle();
@@ -126,7 +126,7 @@ TEST_F(EngineTakeOver, ALeaseThatWasToldWithoutACommitIsKept) {
   EXPECT_EQ(complete(got.at(0).lease), LeaseOutcome::done);
 }
 
-TEST_F(EngineTakeOver, OfATaskThatWasReleasedAndLeasedAgainTheHolderIsWhoWasTold) {
+TEST_F(EngineTakeOver, OfTwoLeasesOfATaskTheAnsweredLeaseIsTakenOver) {
   const TaskId id = schedule("q", 0ms);
   const LeasedTask first = lease_one("q");
   ASSERT_TRUE(engine_->release(first.lease));

@@ -70,7 +70,7 @@ TEST_F(EngineTest, ReadyTasksComeByPriorityThenDueTimeThenId) {
             (std::vector{late_urgent, early_default, early_default_next, late_default}));
 }
 
-TEST_F(EngineTest, QueuesAreApart) {
+TEST_F(EngineTest, QueuesAreIndependent) {
   const TaskId in_a = schedule("a", 0ms);
   const TaskId in_b = schedule("b", 0ms);
   EXPECT_EQ(lease_ids("b", 10), std::vector{in_b});
@@ -121,7 +121,7 @@ TEST_F(EngineTest, BadRequestsAreRefusedAndChangeNothing) {
   EXPECT_TRUE(engine_->stats().queues.empty());
 }
 
-TEST_F(EngineTest, NobodyIsToldBeforeTheCommit) {
+TEST_F(EngineTest, AnswersWaitForTheCommit) {
   ASSERT_TRUE(engine_->schedule(request("q", 1h)));
   bool told = false;
   engine_->after_commit([&told](const Result<void>& committed) { told = committed.has_value(); });

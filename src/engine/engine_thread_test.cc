@@ -64,7 +64,7 @@ TEST_F(EngineThreadTest, WakesForADueTaskAndServesAWaitingWorker) {
 }
 
 // During a slow commit, tasks become due and requests arrive.
-TEST_F(EngineThreadTest, WhatBecameDueDuringACommitIsHandedOutBeforeWhatCameInAfterIt) {
+TEST_F(EngineThreadTest, TasksDueDuringACommitAreHandedOutBeforeLaterRequests) {
   start();
   const TaskId due_first = schedule_by_thread(10ms).value().task.id;
   std::promise<std::vector<LeasedTask>> promise;

@@ -52,7 +52,7 @@ TEST(HandOutTurns, QueuesTakeTurnsInTheOrderInWhichTheyCameAndStandInItOnce) {
   EXPECT_EQ(turns.to_deliver(), 0u) << "nothing of theirs is for the deliverer";
 }
 
-TEST(HandOutTurns, WhereNobodyWaitsThereIsNobodyToServe) {
+TEST(HandOutTurns, AQueueWithoutWaitingWorkersIsNotInTheRing) {
   HandOutTurns turns;
   const auto queue = queue_with_worker();
   queue->waits.clear();
@@ -127,7 +127,7 @@ TEST(HandOutTurns, WhatALimitHoldsBackComesAtTheFirstInstantItWasGiven) {
   EXPECT_FALSE(turns.next_time());
 }
 
-TEST(HandOutTurns, WhereverAQueueIsItIsForgotten) {
+TEST(HandOutTurns, ForgetDeliveriesRemovesAQueueFromEveryList) {
   HandOutTurns turns;
   const auto in_ring = queue_to("a");
   const auto held = queue_to("a");
@@ -144,7 +144,7 @@ TEST(HandOutTurns, WhereverAQueueIsItIsForgotten) {
   EXPECT_EQ(turns.to_deliver(), 0u);
 }
 
-TEST(HandOutTurns, NoQueueIsLostOrThereTwiceWhateverHappens) {
+TEST(HandOutTurns, InRandomRunsEachQueueIsInItsListOnce) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -120,7 +120,7 @@ TEST(QueueBook, ABatchHasEachChangedQueueOnceAsItIs) {
   EXPECT_TRUE(next.empty());
 }
 
-TEST(QueueBook, WhatIsRemovedLeavesTheStoreAndMayComeAgain) {
+TEST(QueueBook, ARemovedQueueLeavesTheStoreAndCanBeCreatedAgain) {
   QueueBook book(0);
   book.restore({.queue = "q", .number = 4, .waiting = 2});
   EXPECT_EQ(book.counts().waiting, 2u);

@@ -59,7 +59,7 @@ TEST_F(TaskTimersTest, AQueueIsACrowdFromSoManyTasksOn) {
   timers_.check_invariants();
 }
 
-TEST_F(TaskTimersTest, ItIsOneUntilItHasNoOtherTask) {
+TEST_F(TaskTimersTest, AQueueIsACrowdUntilItHasOneTask) {
   make_crowd(storm_);
   LoadedTask& task = set(storm_, 300);
   ASSERT_NE(task.wheel, 0);
@@ -137,7 +137,7 @@ TEST_F(TaskTimersTest, ASlotOfSeveralWheelsIsShownAsOne) {
 
 // Random timers are compared with a map of ticks. The queues grow and shrink, so all wheels have
 // timers.
-TEST_F(TaskTimersTest, EachFiresOnceAndInTimeWhicheverWheelItIsIn) {
+TEST_F(TaskTimersTest, EachTimerFiresOnceAndInTimeInEveryWheel) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -44,7 +44,7 @@ TEST_F(WaitingWorkersTest, AQueueThatIsNamedTwiceIsOneOfItsQueues) {
   EXPECT_EQ(waits_.take(*waits_.find(id)).queues, (std::vector<Queue*>{&a_, &b_}));
 }
 
-TEST_F(WaitingWorkersTest, WhoseTimeIsOverIsNamedOnceAndNotBefore) {
+TEST_F(WaitingWorkersTest, AnExpiredWaitIsReturnedOnce) {
   const WaitId late = wait({&a_}, 300);
   const WaitId early = wait({&a_}, 200);
   ASSERT_TRUE(waits_.next_wakeup());
@@ -55,14 +55,14 @@ TEST_F(WaitingWorkersTest, WhoseTimeIsOverIsNamedOnceAndNotBefore) {
   EXPECT_EQ(waits_.expired(300, 10), std::vector<WaitId>{late});
 }
 
-TEST_F(WaitingWorkersTest, OneThatIsTakenIsNotNamed) {
+TEST_F(WaitingWorkersTest, ATakenWaitDoesNotExpire) {
   waits_.take(*waits_.find(wait({&a_}, 200)));
   EXPECT_TRUE(waits_.expired(1'000, 10).empty());
   EXPECT_TRUE(waits_.all().empty());
   EXPECT_FALSE(waits_.next_wakeup());
 }
 
-TEST_F(WaitingWorkersTest, NamesGoOnWhereTheyAreToldTo) {
+TEST_F(WaitingWorkersTest, IdsContinueAfterTheGivenId) {
   waits_.begin_names(std::uint64_t{7} << 32);
   const WaitId first = wait({&a_}, 200);
   EXPECT_GT(first, std::uint64_t{7} << 32);

@@ -55,7 +55,7 @@ TEST(ChangeLog, AnEventIsItsIdItsNameAndItsData) {
   EXPECT_EQ(told.read(log), "");
 }
 
-TEST(ChangeLog, OfAGapItIsToldThatNobodyKnowsHowMuchWasMissed) {
+TEST(ChangeLog, AGapIsReportedWithAnUnknownNumber) {
   ChangeLog log(7);
   Told told(log, {.queue = "a"});
   log.add_missed(3);
@@ -98,7 +98,7 @@ TEST(ChangeLog, WhoComesBackGoesOnWhereItWas) {
   EXPECT_EQ(Told(log, {}, "7-5").read(log), "");
 }
 
-TEST(ChangeLog, WhoCannotGoOnIsToldSo) {
+TEST(ChangeLog, AReaderThatCannotContinueIsTold) {
   ChangeLog log(7);
   add_many(log, 5);
   const std::string cannot = "retry: 2000\nid: 7-5\nevent: missed\ndata: {\"missed\":null}\n\n";
