@@ -103,7 +103,7 @@ TEST(Role, AScopeGivesWhatItSaysOnItsQueuesOnly) {
   }
 }
 
-TEST(Role, WhatIsOfAllQueuesNeedsAScopeWithoutPrefix) {
+TEST(Role, RoutesOfAllQueuesNeedAScopeWithoutPrefix) {
   EXPECT_TRUE(role_with({{Scope::read, ""}}).may(Need::look_all, ""));
   EXPECT_FALSE(role_with({{Scope::read, ""}}).may(Need::admin_all, ""));
   EXPECT_TRUE(role_with({{Scope::admin, ""}}).may(Need::admin_all, ""));
@@ -120,7 +120,7 @@ TEST(AccessToken, IsLongRandomAndOfPlainCharacters) {
   EXPECT_NE(token, make_token());
 }
 
-TEST(AccessToken, ItsHashIsSha256) {
+TEST(AccessToken, TheHashOfATokenIsSha256) {
   EXPECT_EQ(to_hex(hash_token("abc")),  // FIPS 180-4's example
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(parse_token_hash(to_hex(hash_token("abc"))), hash_token("abc"));

@@ -123,7 +123,7 @@ TEST_F(AlertsTest, SignsAsWebhooksAreSigned) {
                          {.id = id, .sent = now, .body = call.request.body}));
 }
 
-TEST_F(AlertsTest, SendsAgainWhatWasNotReceivedLaterAndLater) {
+TEST_F(AlertsTest, SendsAnAlertAgainAfterGrowingDelays) {
   watch({.pending = 0});
   schedule(1);
   FakeCall call = take();
@@ -145,7 +145,7 @@ TEST_F(AlertsTest, SendsAgainWhatWasNotReceivedLaterAndLater) {
   EXPECT_EQ(begun(), 0u);
 }
 
-TEST_F(AlertsTest, WhatWasNotReceivedIsReplacedByWhatIsSoNow) {
+TEST_F(AlertsTest, ANewAlertReplacesAWaitingAlertOfTheSameFigure) {
   watch({.pending = 0});
   schedule(1);
   FakeCall call = take();
@@ -161,7 +161,7 @@ TEST_F(AlertsTest, WhatWasNotReceivedIsReplacedByWhatIsSoNow) {
   EXPECT_EQ(begun(), 0u);
 }
 
-TEST_F(AlertsTest, OneThatIsUnderWayWhenItEndsIsCut) {
+TEST_F(AlertsTest, ARunningCallIsCutOffAtTheEnd) {
   watch({.pending = 0});
   schedule(1);
   alerts_.reset();

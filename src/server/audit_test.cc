@@ -31,7 +31,7 @@ std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-TEST(Audit, TellsWhoDidWhatFromWhereAndHowItEnded) {
+TEST(Audit, LogsCallerAddressActAndStatus) {
   const LogCapture log;
   net::HttpRequest request{.method = "POST",
                            .target = "/v1/queues/mail/purge?secret=1",

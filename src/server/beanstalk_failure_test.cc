@@ -39,7 +39,7 @@ TEST_F(BeanstalkFailure, EveryReplyOfACommitThatFailedIsAnInternalError) {
   EXPECT_EQ(client.ask("reserve"), "INTERNAL_ERROR") << "it does not wait";
 }
 
-TEST_F(BeanstalkFailure, WhoWaitsIsToldThatTheStoreFailed) {
+TEST_F(BeanstalkFailure, AWaitingClientGetsTheErrorOfAFailedStore) {
   BeanstalkClient waiting = connect();
   BeanstalkClient client = connect();
   waiting.ask("watch a");

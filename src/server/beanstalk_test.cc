@@ -24,7 +24,7 @@ TEST_F(Beanstalk, PutKeepsEveryByteOfABody) {
   EXPECT_TRUE(client.ask("reserve").ends_with(" 0\n"));
 }
 
-TEST_F(Beanstalk, PutRefusesWhatIsTooBigOrNotEndedAndGoesOn) {
+TEST_F(Beanstalk, PutRefusesTooLargeOrUnterminatedBodiesAndContinues) {
   BeanstalkClient client = connect();
   client.put("0 0 60", std::string(65'535, 'x'));
   EXPECT_EQ(client.ask("put 0 0 60 65536\r\n" + std::string(65'536, 'x')), "JOB_TOO_BIG");
@@ -99,7 +99,7 @@ TEST_F(Beanstalk, ReserveWaitsForTheFirstTaskOfAnyWatchedQueue) {
   EXPECT_EQ(producer.field("stats", "current-jobs-ready"), "1") << "it waited for one only";
 }
 
-TEST_F(Beanstalk, WhoWaitsLongestIsServedFirst) {
+TEST_F(Beanstalk, TheClientThatWaitedLongestIsServedFirst) {
   BeanstalkClient first = connect();
   BeanstalkClient second = connect();
   BeanstalkClient producer = connect();
@@ -247,7 +247,7 @@ TEST_F(Beanstalk, KickTakesBuriedJobsFirstAndInTheOrderOfTheirBurial) {
 }
 
 // As in beanstalkd, only `kick` and `kick-job` count as kicks.
-TEST_F(Beanstalk, ReserveJobIsNoKick) {
+TEST_F(Beanstalk, ReserveJobIsNotCountedAsAKick) {
   BeanstalkClient client = connect();
   const std::string delayed = client.put("0 30 60");
   client.ask("reserve-job " + delayed);
@@ -340,7 +340,7 @@ TEST_F(Beanstalk, APausedQueueHandsOutNothingUntilThePauseIsOver) {
   EXPECT_EQ(worker.read(), "RESERVED " + next + " 4\nbody") << "0 ends the pause";
 }
 
-TEST_F(Beanstalk, StatsCountWhatThereIs) {
+TEST_F(Beanstalk, StatsCountJobsTubesAndConnections) {
   BeanstalkClient client = connect();
   client.ask("use a");
   client.put("1023 0 60");
@@ -412,7 +412,7 @@ TEST_F(Beanstalk, CommandsSentAheadAreAnsweredInTheirOrder) {
   EXPECT_EQ(client.read(), "<end>");
 }
 
-TEST_F(Beanstalk, WhoTakesNoAnswersHoldsUpNobodyAndLittleMemory) {
+TEST_F(Beanstalk, AClientThatReadsNoRepliesDelaysNoOtherClientAndUsesLittleMemory) {
   BeanstalkClient slow(beanstalk_->port());
   const std::string id = slow.put("0 0 60", std::string(65'000, 'x'));
   std::string many;

@@ -41,7 +41,7 @@ TEST(BrowserGuard, TheSiteThatMayUseItMayChangeThings) {
   EXPECT_TRUE(may_change("127.0.0.1:7070", "https://b.example", "*"));
 }
 
-TEST(BrowserGuard, WhatIsNoBrowserOrChangesNothingIsLetThrough) {
+TEST(BrowserGuard, RequestsThatChangeNothingOrComeFromNoBrowserAreAllowed) {
   const net::HttpHeaders foreign{{"host", "h"}, {"origin", "https://evil.example"}};
   for (const char* method : {"GET", "HEAD", "OPTIONS"}) {
     EXPECT_TRUE(is_from_own_page(request_with(method, foreign), "")) << method;

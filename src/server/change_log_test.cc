@@ -85,7 +85,7 @@ TEST(ChangeLog, AReaderIsToldOnlyWhatItAskedFor) {
   EXPECT_FALSE(no_tasks.reader.is_behind(log));
 }
 
-TEST(ChangeLog, WhoComesBackGoesOnWhereItWas) {
+TEST(ChangeLog, AReaderThatComesBackContinuesWhereItStopped) {
   ChangeLog log(7);
   add_many(log, 5);
   Told told(log, {}, "7-3");
@@ -140,7 +140,7 @@ TEST(ChangeLog, MoreThanAClientCanFollowIsCountedAsMissed) {
   EXPECT_FALSE(told.reader.tells_missed_at());
 }
 
-TEST(ChangeLog, WhatTheFeedMissedIsToldWithTheNextChangeOrSecond) {
+TEST(ChangeLog, ChangesMissedByTheFeedAreReportedWithTheNextChangeOrSecond) {
   ChangeLog log(7);
   Told of_q(log, {.queue = "q"});
   Told of_other(log, {.queue = "other"});
@@ -156,7 +156,7 @@ TEST(ChangeLog, WhatTheFeedMissedIsToldWithTheNextChangeOrSecond) {
 }
 
 // All kept changes in one answer would exceed the buffer of a connection.
-TEST(ChangeLog, WhatWasKeptIsToldInPartsAndDoesNotCountForTheSecond) {
+TEST(ChangeLog, KeptChangesAreSentInPartsAndDoNotCountForTheSecond) {
   ChangeLog log(7);
   add_many(log, 1'200);
   Told told(log, {}, "7-0");

@@ -88,7 +88,7 @@ TEST_F(ClusterBeanstalk, AReserveTakesTheMostUrgentWhicheverNodeHasIt) {
   }
 }
 
-TEST_F(ClusterBeanstalk, WhoWaitedBeforeAQueueWasDividedGetsAJobOfAnyPartition) {
+TEST_F(ClusterBeanstalk, AClientThatWaitedBeforeAQueueWasDividedGetsAJobOfAnyPartition) {
   settle();
   BeanstalkClient worker = connect(b_);
   worker.ask("watch hot");
@@ -107,7 +107,7 @@ TEST_F(ClusterBeanstalk, WhoWaitedBeforeAQueueWasDividedGetsAJobOfAnyPartition) 
   EXPECT_TRUE(worker.read().starts_with("RESERVED "));
 }
 
-TEST_F(ClusterBeanstalk, WhoWaitsAtSeveralNodesIsServedOnceAndTheOthersLetItGo) {
+TEST_F(ClusterBeanstalk, AWorkerThatWaitsAtSeveralNodesIsServedOnce) {
   settle();
   const std::string here = queue_of(b_, true);
   const std::string there = queue_of(b_, false);
@@ -207,7 +207,7 @@ TEST_F(ClusterBeanstalk, StatsAndListsAreOfAllNodesAndATubesOfItsOwn) {
   EXPECT_EQ(other.ask("stats-tube nobody"), "NOT_FOUND");
 }
 
-TEST_F(ClusterBeanstalk, WhenAShardMovesLeasesHoldAndWhoWaitsGoesOn) {
+TEST_F(ClusterBeanstalk, WhenAShardMovesItsLeasesStayValidAndWaitsContinue) {
   settle();
   const std::string moved = queue_of(b_, true);
   BeanstalkClient worker = connect(a_);

@@ -126,7 +126,7 @@ TEST_F(PartitionedFrontTest, WhenAPartitionCannotBeReachedAWaitEndsWithThat) {
   for (const std::size_t call : {2u, 3u}) caller_.answer(call, nothing());
 }
 
-TEST_F(PartitionedFrontTest, AWorkerWhoseHomeNobodyHasIsAnsweredAtOnce) {
+TEST_F(PartitionedFrontTest, AWorkerWhoseHomeShardHasNoOwnerIsAnsweredImmediately) {
   wide_.update({.members = {}, .owners = {}, .held_until = {}, .partitioned = {{"q", 2}}});
   Client worker;
   worker.ask(wide_, lease_request());
@@ -143,7 +143,7 @@ TEST_F(PartitionedFrontTest, AfterAChangeOfAQueueTheNodeLooksAgain) {
   EXPECT_EQ(strays_, 1);
 }
 
-TEST_F(PartitionedFrontTest, WhoDividedAQueueFindsItDividedAtOnce) {
+TEST_F(PartitionedFrontTest, ADividedQueueIsDividedForTheNextRequest) {
   Client client;
   client.ask(
       wide_,
@@ -173,7 +173,7 @@ TEST_F(PartitionedFrontTest, ANodeThatHangsHoldsUpNoTasksOfOthersAndWhatItLeases
   expect_released(2, 0);
 }
 
-TEST_F(PartitionedFrontTest, WhatComesLateWillDoWhileNothingElseHas) {
+TEST_F(PartitionedFrontTest, ALateAnswerIsUsedIfNoOtherAnswerCame) {
   Client worker;
   ask_late(worker, "");
   caller_.answer(0, leased());
@@ -182,7 +182,7 @@ TEST_F(PartitionedFrontTest, WhatComesLateWillDoWhileNothingElseHas) {
   expect_released(2, 1);
 }
 
-TEST_F(PartitionedFrontTest, WhoDoesNotWaitIsNotToldThatThereIsNothingBeforeAllHaveAnswered) {
+TEST_F(PartitionedFrontTest, ARequestWithoutAWaitIsEmptyOnlyAfterAllNodesHaveAnswered) {
   Client worker;
   ask_late(worker, "");
   caller_.answer(1, nothing());
@@ -191,7 +191,7 @@ TEST_F(PartitionedFrontTest, WhoDoesNotWaitIsNotToldThatThereIsNothingBeforeAllH
   EXPECT_EQ(worker.answer().body, nothing().body);
 }
 
-TEST_F(PartitionedFrontTest, WhoWaitsWaitsWhereOneIsLateToo) {
+TEST_F(PartitionedFrontTest, AWaitingWorkerAlsoWaitsAtALateNode) {
   Client worker;
   ask_late(worker, R"({"wait":"30s"})");
   caller_.answer(1, nothing());
@@ -282,7 +282,7 @@ TEST_F(PartitionedFrontTest, AShardThatIsStuckTakesNothingFromAnotherOfItsNode) 
   EXPECT_EQ(asked.size(), 2u);
 }
 
-TEST_F(PartitionedFrontTest, WhoAsksTheOtherShardsOfANodeThatHangsWaitsForNone) {
+TEST_F(PartitionedFrontTest, RequestsToOtherShardsOfAHangingNodeDoNotWait) {
   update("10.0.0.2:7070");
   Client first;
   first.ask(wide_, lease_request(""));
@@ -321,7 +321,7 @@ TEST_F(PartitionedFrontTest, ANodeThatIsSlowAgainAndAgainIsLoggedOnceAMinute) {
   }
 }
 
-TEST_F(PartitionedFrontTest, OneThatIsNoMemberAnyMoreIsNotSuspectWhenItComesBack) {
+TEST_F(PartitionedFrontTest, ANodeThatLeftIsNotSuspectWhenItComesBack) {
   Client first;
   ask_late(first, "");
   caller_.answer(1, leased());
@@ -426,7 +426,7 @@ TEST_F(PartitionedFrontTest, WhoeverDividesAQueueHasTheWaitsAtThisNodeGoOn) {
   EXPECT_EQ(worker.answer().body, leased().body);
 }
 
-TEST_F(PartitionedFrontTest, OneWhoHasBeenAnsweredOrHasGoneFollowsNoQueue) {
+TEST_F(PartitionedFrontTest, AnAnsweredOrAbandonedRequestFollowsNoQueue) {
   set_partitioned({});
   Client answered;
   answered.ask(wide_, lease_request());

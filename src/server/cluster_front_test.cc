@@ -24,7 +24,7 @@ TEST_F(ClusterFrontTest, ALeaseThatIsHeldBackIsGivenBackAtOnce) {
   expect_free();
 }
 
-TEST_F(ClusterFrontTest, AMissingNodeIsToldAndCounted) {
+TEST_F(ClusterFrontTest, AMissingNodeIsReportedAndCounted) {
   front_.update({.members = {{"a", "10.0.0.1:7070"}},
                  .owners = {{0, "a", 2, false}},
                  .held_until = {},
@@ -47,7 +47,7 @@ TEST_F(ClusterFrontTest, AnEngineOfAnEarlierEpochHandsNothingOut) {
   EXPECT_EQ(worker.answer().status, 503);
 }
 
-TEST_F(ClusterFrontTest, AnotherNodeIsShownWhatAShardReadsAndNoMore) {
+TEST_F(ClusterFrontTest, OnlyTheHeadersThatAShardReadsAreForwarded) {
   give_to("b", "10.0.0.2:7070");
   Client client;
   net::HttpRequest request = lease_request();
@@ -68,7 +68,7 @@ TEST_F(ClusterFrontTest, AnotherNodeIsShownWhatAShardReadsAndNoMore) {
   EXPECT_EQ(client.answer().body, "{}");
 }
 
-TEST_F(ClusterFrontTest, OfAWorkerThatGoesAwayTheWaitIsEndedAndTheLeaseGivenBack) {
+TEST_F(ClusterFrontTest, WhenAWorkerDisconnectsItsWaitEndsAndItsLeaseIsReleased) {
   give_to("b", "10.0.0.2:7070");
   Client worker;
   worker.ask(front_, lease_request());
@@ -87,7 +87,7 @@ TEST_F(ClusterFrontTest, OfAWorkerThatGoesAwayTheWaitIsEndedAndTheLeaseGivenBack
   caller_.answer(2, {.status = 200, .body = "{}"});
 }
 
-TEST_F(ClusterFrontTest, AnotherRequestOfOneWhoGoesAwayIsCutOff) {
+TEST_F(ClusterFrontTest, WhenAClientDisconnectsAnOrdinaryRequestIsCutOff) {
   give_to("b", "10.0.0.2:7070");
   Client client;
   client.ask(front_, {.method = "GET", .target = "/v1/queues", .headers = {}, .body = ""});
@@ -96,7 +96,7 @@ TEST_F(ClusterFrontTest, AnotherRequestOfOneWhoGoesAwayIsCutOff) {
   EXPECT_TRUE(caller_.calls[0].is_abandoned);
 }
 
-TEST_F(ClusterFrontTest, WhenAShardMovesTheNewOwnerIsGivenBackWhatTheOldHandedOut) {
+TEST_F(ClusterFrontTest, WhenAShardMovesUnwantedLeasesAreReleasedAtTheNewOwner) {
   give_to("b", "10.0.0.2:7070");
   Client worker;
   worker.ask(front_, lease_request());
@@ -200,7 +200,7 @@ TEST_F(ClusterFrontTest, NoNodeIsAskedByMoreThanItTakesOfOneAddress) {
   }
 }
 
-TEST_F(ClusterFrontTest, WhatBeanstalkClientsAskedIsCutOffWithItsNodeNotWhenTheShardMoves) {
+TEST_F(ClusterFrontTest, QuestionsOfBeanstalkClientsEndWithTheNodeNotWithTheShard) {
   give_to("b", "10.0.0.2:7070");
   int status = 0;
   (void)front_.ask({.shard = 0, .request = jobs_request()}, [&](const net::HttpResponse& response) {
@@ -241,7 +241,7 @@ TEST_F(ClusterFrontTest, AScraperOfANodeThatStopsIsToldToTryAgain) {
   EXPECT_EQ(scraper.answer().status, 503);
 }
 
-TEST_F(ClusterFrontTest, WhoeverAsksAShardIsAnsweredBeforeItsEndIsOver) {
+TEST_F(ClusterFrontTest, RequestsAreAnsweredBeforeTheEndOfAShard) {
   serve();
   Client worker;
   worker.ask(front_, lease_request());

@@ -44,14 +44,14 @@ ShardAnswer whole_answer() {
           .queues = {"a", "b"}}};
 }
 
-TEST(ClusterJobs, WhatIsWrittenIsRead) {
+TEST(ClusterJobs, AnEncodedMessageIsDecodedUnchanged) {
   EXPECT_EQ(decode_ask(encode(whole_ask())).value(), whole_ask());
   EXPECT_EQ(decode_answer(encode(whole_answer())).value(), whole_answer());
   EXPECT_EQ(decode_ask(encode(ShardAsk{})).value(), ShardAsk{});
   EXPECT_EQ(decode_answer(encode(ShardAnswer{})).value(), ShardAnswer{});
 }
 
-TEST(ClusterJobs, MoreLeasesThanGoAtOnceAreRefused) {
+TEST(ClusterJobs, TooManyLeasesAreRefused) {
   ShardAsk ask{.kind = ShardAsk::Kind::give_back};
   ask.leases.resize(ShardAsk::kMostLeases);
   EXPECT_EQ(decode_ask(encode(ask)).value(), ask);
@@ -59,7 +59,7 @@ TEST(ClusterJobs, MoreLeasesThanGoAtOnceAreRefused) {
   EXPECT_FALSE(decode_ask(encode(ask)));
 }
 
-TEST(ClusterJobs, WhatIsCutOffOrHasMoreIsRefused) {
+TEST(ClusterJobs, ATruncatedOrTooLongMessageIsRefused) {
   const std::string ask = encode(whole_ask());
   for (std::size_t size = 0; size < ask.size(); ++size) {
     EXPECT_FALSE(decode_ask(std::string_view(ask).substr(0, size))) << size;
@@ -72,7 +72,7 @@ TEST(ClusterJobs, WhatIsCutOffOrHasMoreIsRefused) {
   EXPECT_FALSE(decode_answer(answer + "x"));
 }
 
-TEST(ClusterJobs, WhatNoNodeAsksIsRefused) {
+TEST(ClusterJobs, AnInvalidQuestionIsRefused) {
   std::string of_another = encode(whole_ask());
   of_another.front() = 2;
   EXPECT_FALSE(decode_ask(of_another)) << "of another version";

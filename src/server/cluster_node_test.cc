@@ -137,7 +137,7 @@ TEST_F(ClusterNodeTest, ANodeThatStopsHandsItsShardsOverWithTheirLeases) {
   EXPECT_NE(a_.send("GET", "/v1/cluster").body.find(R"("node":"a","address")"), std::string::npos);
 }
 
-TEST_F(ClusterNodeTest, LeasesHoldWhenWhoTakesTheirShardsCannotOpenThemAtFirst) {
+TEST_F(ClusterNodeTest, LeasesStayValidIfTheNewOwnerCannotOpenTheirShardsAtFirst) {
   settle();
   std::vector<std::string> leases;
   for (int i = 0; i < 20; ++i) {
@@ -153,7 +153,7 @@ TEST_F(ClusterNodeTest, LeasesHoldWhenWhoTakesTheirShardsCannotOpenThemAtFirst) 
   EXPECT_TRUE(world_.has_failed_opens());
 }
 
-TEST_F(ClusterNodeTest, WhatANodeHasCountedStaysWhenItsShardsMove) {
+TEST_F(ClusterNodeTest, CountersOfANodeStayWhenItsShardsMove) {
   settle();
   constexpr int kTasks = 40;
   for (int i = 0; i < kTasks; ++i) ASSERT_EQ(a_.send("POST", "/v1/tasks", put(i)).status, 201);
@@ -221,7 +221,7 @@ TEST_F(ClusterNodeTest, AStreamOfEventsTellsWhatHappensOnAllNodesAndOfAGapWhenOn
   EXPECT_EQ(a_.send("GET", "/v1/cluster/changes?after=").status, 404) << "that is for nodes";
 }
 
-TEST_F(ClusterNodeTest, OnlyANodeMaySayWhichShardIsMeant) {
+TEST_F(ClusterNodeTest, OnlyANodeMayNameTheShard) {
   settle();
   EXPECT_EQ(
       a_.send("GET", "/v1/queues", "", {{"detent-shard", "0"}, {"detent-cluster", "of another"}})
@@ -258,7 +258,7 @@ TEST_F(ClusterNodeTest, WithoutItsLeasesANodeAnswersNothing) {
   EXPECT_EQ(lease_of(a_.ask("POST", "/v1/queues/" + queue(1) + "/lease", "{}")).payload.data, "1");
 }
 
-TEST(ClusterNodeAccess, AWaitForATaskEndsWhenItsTokenIsNoMore) {
+TEST(ClusterNodeAccess, AWaitForATaskEndsWhenItsTokenIsRemoved) {
   const std::string file = ::testing::TempDir() + "cluster_" + std::to_string(getpid()) + ".toml";
   const auto write_token = [&file](const std::string& token) {
     std::ofstream(file) << "[[token]]\nname = \"one\"\nscopes = [\"consume\"]\nsha256 = \""

@@ -86,7 +86,7 @@ TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByShardsThatAreLateToHandOut)
   }
 }
 
-TEST_F(ClusterReserveTest, OfOneThatNobodyWantsWhatComesIsGivenBack) {
+TEST_F(ClusterReserveTest, JobsOfAnAbandonedReserveAreReleased) {
   auto end = reserve({0, 1});
   answer_look(2, {{1, {}}});
   Asked take = shards_.next(Kind::take);

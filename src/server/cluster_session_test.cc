@@ -97,7 +97,7 @@ TEST_F(ClusterSessionTest, CommandsThatFollowOneAnotherGoToTheirShardTogether) {
   }
 }
 
-TEST_F(ClusterSessionTest, WhatAShardDoesNotAnswerIsAnInternalErrorAndTheNextGoesOn) {
+TEST_F(ClusterSessionTest, AMissingAnswerOfAShardIsAnInternalErrorAndTheNextCommandRuns) {
   BeanstalkClient client = connect();
   client.send("put 1 0 9 1\r\na\r\nput 1 0 9 1\r\nb\r\npeek 1");
   shards_.next(Kind::calls).done(std::nullopt);
@@ -176,7 +176,7 @@ TEST_F(ClusterSessionTest, AJobAboutToRunOutAtOneShardEndsAWaitAtOthers) {
   EXPECT_EQ(client.read(), "DEADLINE_SOON");
 }
 
-TEST_F(ClusterSessionTest, WhatAClientHeldIsGivenBackAndAgainUntilItsShardAnswers) {
+TEST_F(ClusterSessionTest, JobsOfAClosedClientAreReleasedUntilTheirShardAnswers) {
   {
     BeanstalkClient client = watching({0, 1});
     for (const ShardNumber shard : {1u, 3u}) {

@@ -11,7 +11,7 @@ struct PlanRow {
   DescriptorPlan plan;
 };
 
-TEST(DescriptorPlan, IsWhatTheTableSays) {
+TEST(DescriptorPlan, MatchesTheTable) {
   const DescriptorNeeds alone;
   const DescriptorNeeds http_only{.has_beanstalk = false};
   const DescriptorNeeds node{.shards = 12};

@@ -9,7 +9,7 @@
 namespace detent::server {
 namespace {
 
-TEST(Etag, DiffersWithEveryPartOfWhatIsShown) {
+TEST(Etag, DiffersWithEveryShownField) {
   const TaskSnapshot first{.task = {.id = {256},
                                     .queue = "q",
                                     .payload = {},

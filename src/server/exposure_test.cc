@@ -60,7 +60,7 @@ TEST(Exposure, TheFlagOfBeanstalkOpensNothingElse) {
   EXPECT_FALSE(check_exposure(options));
 }
 
-TEST(Exposure, WhatIsNoAddressIsRefused) {
+TEST(Exposure, AnInvalidAddressIsRefused) {
   for (const char* host : {"", "localhost", "127.1", "127.0.0.1 ", "1.2.3.4.5"}) {
     cli::ServeOptions options = http_at(host);
     options.auth = "tokens.toml";

@@ -297,7 +297,7 @@ TEST_F(GatewayLists, APageEndsAnywhereInAListOfAllParts) {
   expect_same_list("due_after=2020-01-01T00:00:01Z&due_before=2020-01-01T00:00:02Z&", 2);
 }
 
-TEST_F(GatewayLists, ATaskThatNothingHappensToIsMetOnceWhateverHappensToOthers) {
+TEST_F(GatewayLists, AnUnchangedTaskIsListedOnceWhileOthersChange) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

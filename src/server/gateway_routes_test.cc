@@ -79,7 +79,7 @@ TEST_F(GatewayRoutes, AScheduleMovesToAQueueOfAnotherShardByBeingRemovedFirst) {
   EXPECT_EQ(put(names[1]).status, 201);
 }
 
-TEST_F(GatewayRoutes, WhatNoServerTakesIsRefusedInTheSameWords) {
+TEST_F(GatewayRoutes, InvalidRequestsGetTheSameErrors) {
   const std::string queue = queues(1).at(1);
   std::string too_many = "[";
   for (int i = 0; i <= 10'000; ++i) too_many += R"("1",)";
@@ -201,7 +201,7 @@ std::string dump_of(const std::function<net::HttpResponse(net::HttpRequest)>& as
   return lines;
 }
 
-TEST_F(GatewayRoutes, WhatWasDumpedIsRestoredUnderTheSameIds) {
+TEST_F(GatewayRoutes, DumpedTasksAreRestoredWithTheirIds) {
   const auto ask = [this](net::HttpRequest request) { return ask_cluster(std::move(request)); };
   for (const std::string& queue : queues(2)) {
     for (int i = 0; i < 3; ++i) {
@@ -273,7 +273,7 @@ class GatewayRoutesAccess : private Rules, public GatewayRoutesTest {
   GatewayRoutesAccess() : GatewayRoutesTest({.access = access()}) {}
 };
 
-TEST_F(GatewayRoutesAccess, WhoMayNotIsRefusedAndSeesNothing) {
+TEST_F(GatewayRoutesAccess, ACallerWithoutPermissionIsRefusedAndSeesNothing) {
   const std::vector<std::string> names = queues(4);
   ASSERT_TRUE(std::ranges::any_of(names, [](const auto& name) { return name.starts_with("q1"); }));
   const auto headers_of = [](const std::string& token) {

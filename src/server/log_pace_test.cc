@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(LogPace, WhatGoesOnIsToldAtOnceAndThenOnceAMinute) {
+TEST(LogPace, AContinuingProblemIsLoggedImmediatelyAndThenOnceAMinute) {
   LogPace pace;
   int told = 0;
   for (MonotonicTime now; now < MonotonicTime() + 3min; now += 500ms) {
@@ -18,7 +18,7 @@ TEST(LogPace, WhatGoesOnIsToldAtOnceAndThenOnceAMinute) {
   EXPECT_EQ(told, 3);
 }
 
-TEST(LogPace, AnotherCauseIsToldAtOnce) {
+TEST(LogPace, AnotherCauseIsLoggedImmediately) {
   LogPace pace;
   const MonotonicTime start;
   EXPECT_TRUE(pace.is_worth_a_line("the name is taken", start));

@@ -17,7 +17,7 @@ class MetricsPageTest : public ::testing::Test {
   Given given_;
 };
 
-TEST_F(MetricsPageTest, TheEngineIsAskedOnceForAllWhoWait) {
+TEST_F(MetricsPageTest, TheEngineIsAskedOnceForAllWaitingRequests) {
   EXPECT_TRUE(wait());
   EXPECT_FALSE(wait());
   EXPECT_EQ(given_, Given{});
@@ -28,7 +28,7 @@ TEST_F(MetricsPageTest, TheEngineIsAskedOnceForAllWhoWait) {
   EXPECT_EQ(given_.back(), "two");
 }
 
-TEST_F(MetricsPageTest, OfAnEngineThatDoesNotAnswerThePageBeforeIsGivenAfterTwoLooks) {
+TEST_F(MetricsPageTest, IfTheEngineDoesNotAnswerThePreviousPageIsSentAfterTwoLooks) {
   EXPECT_TRUE(wait());
   page_.note("before");
   page_.look();

@@ -23,7 +23,7 @@ TEST(Metrics, AHistogramsBucketsAreCumulativeAndInSeconds) {
   EXPECT_TRUE(has_line(text, "detent_lateness_seconds_count 3"));
 }
 
-TEST(Metrics, QueuesThatAreNotToldOneByOneAreOther) {
+TEST(Metrics, QueuesThatAreNotShownCountAsOther) {
   EngineStats stats{.all = {.scheduled = 5, .ready = 10, .dead = 7},
                     .queue_count = 3,
                     .queues = {{.queue = "a", .ready = 4}, {.queue = "b", .dead = 7}}};

@@ -137,7 +137,7 @@ TEST_F(NodeChangesTest, ANodeThatDoesNotAnswerForAWhileIsCaughtUpWith) {
   EXPECT_FALSE(told_.has_gap);
 }
 
-TEST_F(NodeChangesTest, WhatIsNoLongerKeptIsAGap) {
+TEST_F(NodeChangesTest, ChangesThatAreNoLongerKeptAreAGap) {
   watch();
   connect("b", nullptr);
   while (at_b_->is_watched()) pass(1s);  // no node asks `b` any more
@@ -147,7 +147,7 @@ TEST_F(NodeChangesTest, WhatIsNoLongerKeptIsAGap) {
   EXPECT_TRUE(told_.has_gap);
 }
 
-TEST_F(NodeChangesTest, ANodeThatBeganAnewIsAGap) {
+TEST_F(NodeChangesTest, ARestartedNodeIsAGap) {
   watch();
   const auto again = new_node(3);
   const auto feed = again->new_feed();
@@ -210,7 +210,7 @@ TEST_F(NodeChangesTest, WhatANodeThatComesDoesBeforeItIsAskedIsAGap) {
   c->stop();
 }
 
-TEST_F(NodeChangesTest, OfANodeThatGoesAndComesNothingIsToldTwice) {
+TEST_F(NodeChangesTest, ChangesOfANodeThatLeavesAndReturnsArriveOnce) {
   watch();
   while (pending_ == 0) pass(1ms);
   a_->set_nodes({});
@@ -250,7 +250,7 @@ TEST_F(NodeChangesTest, FeedsOfEnginesThatHaveEndedAreNotKeptWhileNobodyWatches)
   EXPECT_TRUE(ended.expired());
 }
 
-TEST_F(NodeChangesTest, OfMoreThanIsKeptTheRestIsMissedNotLost) {
+TEST_F(NodeChangesTest, ChangesBeyondTheLimitAreCountedAsMissed) {
   watch();
   connect("b", nullptr);
   pass(1s);

@@ -75,7 +75,7 @@ TEST_F(NodeFiguresTest, NothingIsGivenWhereANodeDoesNotTellItsOwn) {
   EXPECT_EQ(figures_.backlog_of(1), std::nullopt);
 }
 
-TEST_F(NodeFiguresTest, WhatWasAskedOfANodeThatIsGoneIsOver) {
+TEST_F(NodeFiguresTest, AQuestionToANodeThatLeftEnds) {
   figures_.set_nodes({"10.0.0.2:7070", "10.0.0.3:7070"});
   auto figures = ask();
   figures_.set_nodes({"10.0.0.3:7070"});
@@ -86,7 +86,7 @@ TEST_F(NodeFiguresTest, WhatWasAskedOfANodeThatIsGoneIsOver) {
   EXPECT_TRUE(is_given(figures));
 }
 
-TEST_F(NodeFiguresTest, AnotherNodeIsToldThoseOfTheShardsHereAlone) {
+TEST_F(NodeFiguresTest, AnotherNodeGetsOnlyTheFiguresOfTheShardsOfThisNode) {
   open_shard();
   put_task();
   figures_.set_nodes({"10.0.0.2:7070"});

@@ -43,7 +43,7 @@ class OpenEngineTest : public ::testing::Test {
   std::ostringstream log_;
 };
 
-TEST_F(OpenEngineTest, AStoreThatBeginsAmongFilesOfOthersIsTold) {
+TEST_F(OpenEngineTest, ANewStoreAmongOtherFilesIsLogged) {
   for (const char* name : {"a.txt", "b.log", "c", "d", "e", "f"}) touch(name);
   ASSERT_TRUE(open(DataFolderIs::made_if_missing));
   EXPECT_EQ(count("warning creating a new store in a folder that has other files"), 1)
@@ -54,7 +54,7 @@ TEST_F(OpenEngineTest, AStoreThatBeginsAmongFilesOfOthersIsTold) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "b.log"));
 }
 
-TEST_F(OpenEngineTest, WhatMayBeThereBeforeAStoreIsNotTold) {
+TEST_F(OpenEngineTest, HarmlessFilesBeforeAStoreAreNotLogged) {
   for (const char* name : {".gitkeep", "detent.lock", "webhook.key", "MANIFEST-000001", "IDENTITY",
                            "LOCK", "OPTIONS-000003", "000001.dbtmp"}) {
     touch(name);

@@ -427,7 +427,7 @@ TEST_F(OpenapiTest, AnswersOfEveryRouteAreAsTheDocumentSays) {
   }
 }
 
-TEST_F(OpenapiTest, TheCheckFindsWhatIsNotAsTheSchemaSays) {
+TEST_F(OpenapiTest, TheCheckFindsValuesThatBreakTheSchema) {
   const boost_json::value& task = document_.at_pointer("/components/schemas/AcceptedTask");
   const std::string sound =
       R"({"id":"256","queue":"q","state":"ready","due_at":"2026-01-02T03:04:05.678Z")";

@@ -37,7 +37,7 @@ TEST(PeerLink, ShowsTheSecretToTheNodeAndAsksItWhatIsToBeAsked) {
   EXPECT_TRUE(call.is_abandoned);
 }
 
-TEST(PeerLink, AsksNobodyAtWhatIsNoAddress) {
+TEST(PeerLink, AnInvalidAddressIsNotCalled) {
   FakeCaller caller;
   const PeerLink link({.secret = "s"}, caller);
   int answers = 0;
@@ -47,7 +47,7 @@ TEST(PeerLink, AsksNobodyAtWhatIsNoAddress) {
   EXPECT_EQ(answers, 0);
 }
 
-TEST(PeerLink, BelievesWhoShowsTheSecretAndNobodyElse) {
+TEST(PeerLink, AcceptsOnlyRequestsWithTheSecret) {
   FakeCaller caller;
   const PeerLink link({.secret = "s"}, caller);
   EXPECT_TRUE(link.is_of_cluster(request_with({{"detent-cluster", "s"}})));

@@ -57,7 +57,7 @@ TEST(Reloads, PutTheLevelOfTheLogInForce) {
   EXPECT_EQ(log.take(), "");
 }
 
-TEST(Reloads, SayWhatNeedsANewStartWithoutItsValue) {
+TEST(Reloads, LogSettingsThatNeedARestartWithoutTheirValues) {
   CapturedLog log;
   Reloads reloads(call(LogLevel::info, "1G"),
                   [] { return Result<cli::ServeCall>(call(LogLevel::info, "redis://a:b@c")); });

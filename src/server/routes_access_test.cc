@@ -178,7 +178,7 @@ TEST_F(RoutesAccessTest, TheTableHasEveryRoute) {
   EXPECT_EQ(there, listed);
 }
 
-TEST_F(RoutesAccessTest, WhoIsNotKnownIsToldHowToBe) {
+TEST_F(RoutesAccessTest, ARequestWithoutATokenIsToldHowToSendOne) {
   const net::HttpResponse answer = as("none", "GET", "/v1/stats");
   expect_problem(answer, 401, {"a token is needed"});
   EXPECT_EQ(answer.header("www-authenticate"), "Bearer");
@@ -188,7 +188,7 @@ TEST_F(RoutesAccessTest, ATokenInTheQueryIsNone) {
   EXPECT_EQ(as("none", "GET", "/v1/stats?access_token=dt_admin").status, 401);
 }
 
-TEST_F(RoutesAccessTest, WhoMayNotIsToldTheScope) {
+TEST_F(RoutesAccessTest, ARefusalNamesTheScope) {
   expect_problem(as("produce-a", "POST", "/v1/queues/a.q/purge"), 403,
                  {"urn:detent:error:forbidden", "scope admin for queue a.q"});
   expect_problem(as("admin-a", "GET", "/v1/dump"), 403, {"scope admin for all queues"});
@@ -333,7 +333,7 @@ TEST_F(RoutesAccessTest, APreviewShowsNoScheduleToWhomItIsHidden) {
   }
 }
 
-TEST_F(RoutesAccessTest, WhatAdministratorsDoIsLogged) {
+TEST_F(RoutesAccessTest, AdministrativeActsAreLogged) {
   std::ostringstream log;
   configure_log({.out = &log});
   schedule_in("a.q", "k");

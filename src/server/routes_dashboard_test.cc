@@ -45,7 +45,7 @@ TEST_F(RoutesDashboardTest, EveryAnswerForbidsWhatThePageDoesNotNeed) {
   }
 }
 
-TEST_F(RoutesDashboardTest, WhoTakesGzipGetsIt) {
+TEST_F(RoutesDashboardTest, AClientThatAcceptsGzipGetsIt) {
   const HttpResponse packed = get("/assets/app.js", {{"accept-encoding", "br, gzip;q=0.8"}});
   EXPECT_EQ(packed.header("content-encoding"), "gzip");
   EXPECT_EQ(packed.body, find_dashboard_file("app.js")->gzip);
@@ -58,7 +58,7 @@ TEST_F(RoutesDashboardTest, WhoTakesGzipGetsIt) {
   }
 }
 
-TEST_F(RoutesDashboardTest, ABrowserThatHasTheFileIsToldSo) {
+TEST_F(RoutesDashboardTest, ABrowserThatHasTheFileGets304) {
   for (const char* coding : {"gzip", "identity"}) {
     const HttpResponse first = get("/assets/app.js", {{"accept-encoding", coding}});
     const std::string etag(first.header("etag"));
@@ -75,7 +75,7 @@ TEST_F(RoutesDashboardTest, ABrowserThatHasTheFileIsToldSo) {
   EXPECT_NE(get("/", {{"accept-encoding", "gzip"}}).header("etag"), get("/").header("etag"));
 }
 
-TEST_F(RoutesDashboardTest, WhatIsNoFileIsNotFound) {
+TEST_F(RoutesDashboardTest, AnUnknownFileIsNotFound) {
   for (const char* target : {"/assets/none.js", "/assets/..%2Fmain.cc", "/assets/app.js%00"}) {
     expect_problem(get(target), 404, {"the dashboard has no file"});
   }

@@ -85,7 +85,7 @@ TEST_F(RoutesFar, ATaskThatIsAwayIsRunNow) {
   EXPECT_EQ(to_string(leased[0].id), id);
 }
 
-TEST_F(RoutesFar, WhatIsNowhereIs404) {
+TEST_F(RoutesFar, AnUnknownPathIs404) {
   EXPECT_EQ(send("GET", "/v1/tasks/25600").status, 404);
   EXPECT_EQ(send("DELETE", "/v1/tasks/25600").status, 404);
   EXPECT_EQ(send("DELETE", "/v1/tasks/none").status, 404);
@@ -212,7 +212,7 @@ class RoutesFarAccess : public RoutesFar {
   std::string id_;  // of a task of q that is away
 };
 
-TEST_F(RoutesFarAccess, NothingIsShownOrMovedForWhoMayNot) {
+TEST_F(RoutesFarAccess, ACallerWithoutPermissionSeesAndMovesNothing) {
   const std::string task = "/v1/tasks/" + id_;
   EXPECT_EQ(as("a.", "GET", task).status, 404);
   EXPECT_EQ(as("a.", "DELETE", task).status, 404);

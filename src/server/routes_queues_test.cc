@@ -206,7 +206,7 @@ TEST_F(RoutesQueuesTest, ATaskIsMovedByADelayOrToADate) {
   expect_problem(send("PATCH", "/v1/tasks/" + id, R"({"delay":"1s"})"), 409, {"leased"});
 }
 
-TEST_F(RoutesQueuesTest, WhatCannotBeMovedIsRefused) {
+TEST_F(RoutesQueuesTest, AnInvalidMoveIsRefused) {
   const std::string id = schedule(R"({"queue":"q","delay":"1h"})");
   const std::string path = "/v1/tasks/" + id;
   expect_problem(send("PATCH", path, R"({"priority":-1})"), 400, {"priority"});
@@ -334,7 +334,7 @@ TEST_F(RoutesQueuesTest, ATaskIsShownWithTheRulesOfItsQueueWhereItHasNone) {
             3U);
 }
 
-TEST_F(RoutesQueuesTest, AQuotaIsToldAs429) {
+TEST_F(RoutesQueuesTest, AReachedQuotaIs429) {
   change("q", R"({"max_tasks":1})");
   schedule(R"({"queue":"q","delay":"1h"})");
   expect_problem(post("/v1/tasks", R"({"queue":"q"})"), 429, {"resource_exhausted", "tasks"});
@@ -381,7 +381,7 @@ TEST_F(RoutesQueuesTest, OnlyAnEmptyQueueIsRemoved) {
   EXPECT_EQ(send("GET", "/v1/queues/a%2Fb").status, 404);
 }
 
-TEST_F(RoutesQueuesTest, WhatIsKeptIsReadAfterItsQueueWasRemoved) {
+TEST_F(RoutesQueuesTest, AKeptTaskCanBeReadAfterItsQueueWasRemoved) {
   change("q", R"({"retention":"1h","max_attempts":3})");
   const std::string id = schedule(R"({"queue":"q"})");
   ASSERT_EQ(send("DELETE", "/v1/tasks/" + id).status, 200);
@@ -391,7 +391,7 @@ TEST_F(RoutesQueuesTest, WhatIsKeptIsReadAfterItsQueueWasRemoved) {
 
 // ---- whole queues ----
 
-TEST_F(RoutesQueuesTest, APurgeRemovesAllButWhatIsLeased) {
+TEST_F(RoutesQueuesTest, APurgeRemovesAllButLeasedTasks) {
   const std::string dead = make_dead("q");
   const std::string leased = schedule(R"({"queue":"q"})");
   ASSERT_EQ(lease("q").size(), 1U);

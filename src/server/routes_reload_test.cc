@@ -32,7 +32,7 @@ class RoutesReloadTest : public RoutesAccessTest {
   }
 };
 
-TEST_F(RoutesReloadTest, AStreamOfEventsEndsWhenItsTokenIsNoMore) {
+TEST_F(RoutesReloadTest, AnEventStreamEndsWhenItsTokenIsRemoved) {
   const auto watch = [this](const char* token) {
     test::RawSocket client(http_->port());
     client.send(
