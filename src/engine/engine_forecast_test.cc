@@ -142,7 +142,7 @@ TEST_F(EngineForecast, ARestoredTaskIsCounted) {
   EXPECT_EQ(all(next_hour()), 1u);
 }
 
-TEST_F(EngineForecast, TooManyBinsAreRefused) {
+TEST_F(EngineForecast, InvalidSpansAndBinsAreRefused) {
   EXPECT_EQ(engine_->forecast(1ms, 1).error().field, "span");
   EXPECT_EQ(engine_->forecast(1h, 0).error().field, "bins");
   EXPECT_EQ(engine_->forecast(1h, kMaxForecastBins + 1).error().field, "bins");

@@ -340,7 +340,7 @@ TEST_F(Beanstalk, APausedQueueHandsOutNothingUntilThePauseIsOver) {
   EXPECT_EQ(worker.read(), "RESERVED " + next + " 4\nbody") << "0 ends the pause";
 }
 
-TEST_F(Beanstalk, StatsCountJobsTubesAndConnections) {
+TEST_F(Beanstalk, StatsCountJobsByState) {
   BeanstalkClient client = connect();
   client.ask("use a");
   client.put("1023 0 60");

@@ -33,7 +33,7 @@ inline Task full_task() {
   task.key = "order 7";
   add_attempt(task, {.started_at = WallTime{std::chrono::milliseconds{1'700'000'000'200}},
                      .ended_at = WallTime{std::chrono::milliseconds{1'700'000'060'300}},
-                     .error = "the lease expired"});
+                     .error = "the lease ran out"});
   add_attempt(task, {.started_at = WallTime{std::chrono::milliseconds{1'700'000'070'400}},
                      .ended_at = WallTime{std::chrono::milliseconds{1'700'000'070'500}},
                      .worker = "host-1",
