@@ -10,12 +10,13 @@ namespace detent {
 
 namespace {
 
-/// Tasks read in one command, so that the engine's other callers come between.
+/// The number of tasks that one command reads. Between the commands, the engine serves its other
+/// callers.
 constexpr std::size_t kPageTasks = 1'000;
 
 }  // namespace
 
-/// What `verb` answers on the engine's thread, once it is durable.
+/// Runs `verb` on the engine's thread. Returns its result after the commit.
 template <class Verb>
 auto EngineTasks::run(Verb verb) {
   using Answer = std::invoke_result_t<Verb, Engine&>;
@@ -31,7 +32,8 @@ auto EngineTasks::run(Verb verb) {
       });
   if (!is_posted) {
     return Answer(Error{ErrorCode::unavailable,
-                        "too many requests wait for the engine, or it is stopping", ""});
+                        "the queue of the engine's requests is full, or the server is stopping",
+                        ""});
   }
   return answer.get();
 }

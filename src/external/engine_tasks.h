@@ -1,8 +1,8 @@
-// The engine as one of the two sides of FarTasks: each call is a command on the engine's thread,
-// and returns when what it changed is durable.
+// The engine, as the LocalTasks of FarTasks. Each call runs as a command on the engine's thread,
+// and returns after its change is durable.
 //
-// A task with a key stays here: whoever schedules with that key again is told how the task stands,
-// at once, so it must be at hand.
+// Tasks with keys are never handed over. If a client schedules with the same key again, the engine
+// must answer immediately with the state of the first task, so this task must be here.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace detent {
 
-/// Confined to one thread, which is not the engine's.
+/// For use by one thread, which is not the engine's thread.
 class EngineTasks final : public LocalTasks {
  public:
-  /// Has a command run with the engine and a commit after it; false, and the command is dropped,
-  /// when it cannot: EngineThread::post().
+  /// Runs a command on the engine's thread and commits after it, as EngineThread::post(). Returns
+  /// false if it cannot; the command is then dropped.
   using Post = std::function<bool(EngineThread::Command)>;
 
   explicit EngineTasks(Post post) : post_(std::move(post)) {}
   EngineTasks(const EngineTasks&) = delete;
   EngineTasks& operator=(const EngineTasks&) = delete;
 
-  /// Looks at so many tasks at most, then goes on from there in the next call: there may be many
-  /// that stay here. So nothing found does not mean that there is nothing.
+  /// The most tasks that one call of far_tasks() reads. Many of them may have to stay here, so an
+  /// empty result does not mean that there are no far tasks. The next call continues from here.
   static constexpr std::size_t kMostLookedAt = 10'000;
 
   Result<std::vector<Task>> far_tasks(WallTime after, std::size_t limit) override;

@@ -1,6 +1,6 @@
-// A real engine and another system, with random tasks, users, faults and crashes on both sides.
-// After every step each task must count in exactly one place; at the end each was done once, or
-// cancelled and never done.
+// A real engine and an external scheduler in memory, with random tasks, requests, faults and
+// crashes on both sides. After every step, each task must count in exactly one place. At the end,
+// each task was completed once, or it was cancelled and never completed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class World {
     end();
   }
 
-  /// The most tasks that were away at once.
+  /// The largest number of tasks that were away at the same time.
   std::size_t most_there() const { return most_there_; }
 
  private:
@@ -57,9 +57,9 @@ class World {
     bool has_key = false;
   };
 
-  // ---- the server, and how it fails ----
+  // ---- the server and its faults ----
 
-  /// Starts it on what its disk holds; all else is gone.
+  /// Starts the server again with the data on its disk. Everything in memory is lost.
   void start() {
     far_.reset();
     local_.reset();
@@ -73,8 +73,8 @@ class World {
     store_ = std::make_unique<FaultStore>(MemoryStore::open(disk_).value());
     engine_ = Engine::open(*store_, clock_, engine_options_).value();
   }
-  /// As EngineThread runs a command. It may be refused, or its write fail; the process may crash
-  /// before it, between it and its commit, or after that.
+  /// Runs a command as EngineThread does. The command can be refused and its write can fail. The
+  /// process can crash before the command, between the command and its commit, or after the commit.
   bool post(EngineThread::Command command) {
     act_here();
     const std::uint32_t fault = is_ending_ ? 99 : rng_.below(60);
@@ -85,7 +85,7 @@ class World {
     command(*engine_);
     if (fault == 4) throw Crash{};
     settle();
-    if (fault == 2 || fault == 3) reopen();  // it may have written nothing: users are not to fail
+    if (fault == 2 || fault == 3) reopen();  // drop a fault that still waits for a write
     if (fault == 5) throw Crash{};
     return true;
   }
@@ -94,7 +94,7 @@ class World {
       if (!engine_->turn()) reopen();
     } while (engine_->next_wakeup() && *engine_->next_wakeup() <= clock_.now());
   }
-  /// The other system is down at times, for a while.
+  /// From time to time, the external scheduler is down for a while.
   Fault external_fault() {
     if (is_ending_) return Fault::none;
     if (rng_.below(20) == 0) is_down_ = !is_down_;
@@ -111,7 +111,7 @@ class World {
     }
   }
 
-  // ---- what happens ----
+  // ---- the random steps ----
 
   void random_step() {
     switch (rng_.below(9)) {
@@ -153,7 +153,7 @@ class World {
   TaskId any_task() {
     return std::next(fates_.begin(), rng_.below(static_cast<std::uint32_t>(fates_.size())))->first;
   }
-  /// What users and time do to tasks that are here, also in the middle of a step.
+  /// A request or the passing of time changes tasks here, also in the middle of a step.
   void act_here() {
     if (fates_.empty() || is_ending_) return;
     const TaskId id = any_task();
@@ -177,7 +177,7 @@ class World {
     EXPECT_FALSE(std::exchange(fates_.at(id).cancelled, true)) << to_string(id) << " twice";
     return ok();
   }
-  /// A user looks for, cancels or moves a task wherever it is.
+  /// A client finds, cancels or moves a task, wherever the task is.
   void act_anywhere() {
     if (fates_.empty()) return;
     const TaskId id = any_task();
@@ -191,8 +191,8 @@ class World {
     const Result<bool> fetched = far_->fetch(id);
     if (!fetched) return;
     if (has_ended(fates_.at(id))) return;
-    // Others may have been at it meanwhile, or it came by itself; but it is here.
-    ASSERT_TRUE(engine_->get(id)) << to_string(id) << " was neither here nor there";
+    // The task may have come back by itself, or fetch() brought it. In both cases it must be here.
+    ASSERT_TRUE(engine_->get(id)) << to_string(id) << " was in neither place";
     if (rng_.below(2) == 0) {
       ASSERT_TRUE(cancel(id));
     } else {
@@ -201,7 +201,7 @@ class World {
     }
   }
 
-  // ---- what must be true ----
+  // ---- the invariants ----
 
   static bool has_ended(const Fate& fate) { return fate.done > 0 || fate.cancelled; }
 
@@ -221,7 +221,7 @@ class World {
       ASSERT_FALSE(is_there && fate.has_key) << to_string(id);
     }
   }
-  /// Everything works again, for long enough that all become due.
+  /// Ends all faults, and waits until all tasks are due.
   void end() {
     is_ending_ = true;
     for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
@@ -268,7 +268,7 @@ TEST(EngineTasksModel, NoTaskIsLostOrDoneTwiceWhateverFailsOrCrashes) {
     world.run(2'000);
     most_there = std::max(most_there, world.most_there());
   }
-  EXPECT_GT(most_there, 8U) << "too little happens in every round";
+  EXPECT_GT(most_there, 8U) << "the test must move more tasks to be useful";
 }
 
 }  // namespace

@@ -43,16 +43,16 @@ TEST_F(EngineTasksTest, FarTasksAreThoseWithoutAKeyDueAfterAnInstant) {
   EXPECT_TRUE(tasks_.far_tasks(day_ + 24h, 9).value().empty());
 }
 
-TEST_F(EngineTasksTest, ManyThatStayAreLookedAtInPartsSoThatTheEngineIsNotKept) {
+TEST_F(EngineTasksTest, ManyTasksWithKeysAreReadInPartsSoThatTheEngineStaysFree) {
   schedule_many(static_cast<int>(EngineTasks::kMostLookedAt), true);
   schedule_many(5, false);
   EXPECT_EQ(tasks_.far_tasks(day_, 3).value().size(), 0u);
   EXPECT_EQ(tasks_.far_tasks(day_, 3).value().size(), 3u);
-  EXPECT_EQ(tasks_.far_tasks(day_, 3).value().size(), 2u) << "it goes on where it was";
-  EXPECT_EQ(tasks_.far_tasks(day_, 3).value().size(), 0u) << "it begins anew";
+  EXPECT_EQ(tasks_.far_tasks(day_, 3).value().size(), 2u) << "it continues after the last task";
+  EXPECT_EQ(tasks_.far_tasks(day_, 3).value().size(), 0u) << "it starts from the beginning";
 }
 
-TEST_F(EngineTasksTest, WhatItChangesIsDurable) {
+TEST_F(EngineTasksTest, ChangesAreDurable) {
   schedule("q", 48h);
   const std::vector<Task> far = tasks_.far_tasks(day_, 9).value();
   ASSERT_TRUE(tasks_.mark(far));
@@ -78,7 +78,7 @@ TEST_F(EngineTasksTest, WhatItChangesIsDurable) {
   EXPECT_EQ(engine_->get(far[0].id).value().task, far[0]);
 }
 
-TEST_F(EngineTasksTest, WhatTheEngineRefusesOrCannotStoreIsAnError) {
+TEST_F(EngineTasksTest, ACommandThatTheEngineRefusesIsAnError) {
   schedule("q", 48h);
   const std::vector<Task> far = tasks_.far_tasks(day_, 9).value();
   is_refusing_ = true;

@@ -1,23 +1,36 @@
-// Another system that keeps far tasks for us until they are near: Redis, or another detent server.
+// The interface of an external scheduler: a system that keeps far tasks for this server until they
+// are near. There are two: Redis, and another detent server.
 //
-// A task that lies there costs nothing here. It is put there as a whole, may be looked for and
-// cancelled, and is taken back in two moves: take() claims it, and once it is durable here forget()
-// removes it there. So whoever crashes in between, it is still in one of the two places.
-// far_tasks.h decides which tasks go, and which of two copies counts.
+// In this folder, "here" is this server with its data folder, and "there" is the external
+// scheduler.
+//
+// A far task needs no memory and no disk space here. put() stores the whole task there. While the
+// task is there, find() can read it and cancel() can end it. A task returns in two steps: take()
+// claims it, and after the task is durable here, forget() removes it there. If either side crashes
+// between the two steps, the task is still in at least one of the two places. far_tasks.h decides
+// which tasks are moved, and which of two copies counts.
 //
 // Contract:
-//  1. Every call may be repeated: what it did already it does not do twice.
-//  2. After an error it is unknown whether the call was carried out, for all of its tasks or some,
-//     each as a whole. Once a later call has been answered, that does not change any more.
-//  3. One data folder, by its Store::identity(): a server with another is refused, whatever it
-//     calls, while tasks lie there, and nothing of them is changed or shown. One server at a time:
-//     another with that folder, or with any where no task lies, takes over, and what the one before
-//     still has under way changes nothing any more; its next such call fails with `unavailable`.
-//  4. A record reads back as it was put, or as ErrorCode::data_loss: never as something else.
-//  5. Due times are compared with what the caller says; the other system's clock is not used.
-// Errors of all calls: `unavailable` (down, too slow, not willing: it may be tried again),
-// `resource_exhausted` (full), `invalid_argument` (set up in a way that loses tasks, a wrong
-// password, tasks of another data folder); the message says where and what to do.
+//  1. Every call can be repeated. A repeated call has no further effect.
+//  2. After an error, the caller does not know whether the call was carried out. It can have been
+//     carried out for some of its tasks, but for each task completely or not at all. After the
+//     answer to a later call, the outcome of the failed call can no longer change.
+//  3. The tasks belong to one data folder, which has the name Store::identity(). While tasks are
+//     there, every call of a server with another identity is refused. Such a call sees no tasks and
+//     changes none. Only one server at a time owns the tasks. A server with the same identity takes
+//     over from the owner. If no tasks are there, a server with any identity takes over. Calls of
+//     the previous owner that arrive later change nothing. The next call of the previous owner
+//     fails with `unavailable`.
+//  4. find() and take() return a record exactly as put() stored it, or ErrorCode::data_loss.
+//  5. take() compares due times with the times that the caller gives, and does not use the clock of
+//     the external scheduler.
+//
+// The error of a call names the place and what to do. Its code is one of these:
+//
+//  - `unavailable`: The external scheduler is down or too slow, or it refused the call. Try again.
+//  - `resource_exhausted`: It is full.
+//  - `invalid_argument`: Its settings could lose tasks, the password is wrong, or it keeps tasks of
+//    another data folder.
 #pragma once
 
 #include <charconv>
@@ -36,25 +49,26 @@
 
 namespace detent {
 
-/// `being_handed_back`: it was taken and not forgotten yet, nothing changed; it is here, or comes.
+/// `being_handed_back`: take() has claimed the task and forget() has not removed it yet, so
+/// cancel() changed nothing. The task is already here, or will be soon.
 enum class CancelOutcome : std::uint8_t { cancelled, being_handed_back, not_there };
 
 struct TakeRequest {
   WallTime now{};
   WallTime until{};  // tasks due at or before this
   std::size_t limit = 1;
-  /// So long a task that was taken is not given again, unless it is put again.
+  /// A task that was taken is not given again before this time has passed, unless it is put again.
   std::chrono::milliseconds claim{60'000};
 };
 
 struct Taken {
   std::vector<Task> tasks;  // earliest first, then by id
-  /// Records that could not be read, one error each (data_loss). They were set aside, raw, on the
-  /// other side and are not given again.
+  /// One error (data_loss) for each record that could not be read. The external scheduler keeps the
+  /// bytes of such a record separately, and take() does not return it again.
   std::vector<Error> damaged;
 };
 
-/// A number as stamp() stores it; 0 for any other text, an empty one too.
+/// Reads a number that stamp() has stored. Returns 0 for every other text.
 inline std::uint64_t parse_generation(std::string_view text) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -62,34 +76,39 @@ inline std::uint64_t parse_generation(std::string_view text) {
   return error == std::errc() && read_to == end ? number : 0;
 }
 
-/// Confined to one thread; calls block until they are answered or time out.
+/// For use by one thread. Each call blocks until the answer comes or the time limit of the call
+/// ends.
 class ExternalScheduler {
  public:
   virtual ~ExternalScheduler() = default;
 
-  /// Whether it can keep this task at all. One that it cannot stays here.
+  /// Returns whether it can keep this task. If not, the task must stay here.
   virtual bool keeps(const Task&) const { return true; }
-  /// Keeps these tasks, in place of what it had under their ids; a claim on one ends.
-  /// Requires: tasks that validate() accepts and keeps() takes, due in the years 1970 … 9999.
+  /// Stores these tasks. A task replaces an older one with the same id, and ends a claim on it.
+  /// Requires: validate() and keeps() accept each task, and its due time is in the years 1970 …
+  /// 9999.
   virtual Result<void> put(std::span<const Task> tasks) = 0;
   virtual Result<CancelOutcome> cancel(TaskId id) = 0;
-  /// Also one that is claimed. Errors: also data_loss.
+  /// Returns the task with this id, also if it is claimed; std::nullopt if it is not there. Errors:
+  /// also data_loss.
   virtual Result<std::optional<Task>> find(TaskId id) = 0;
-  /// Claims what is due, up to `limit` > 0. A claim that has run out by `now`, or that could not
-  /// have been given yet at `now` (the clock was wrong), is none.
+  /// Claims at most `limit` tasks (at least 1) that are due at or before `until`. A task is also
+  /// taken if its claim has ended by `now`, or if its claim ends later than a claim that is made at
+  /// `now`: such a claim was made while the clock was wrong.
   virtual Result<Taken> take(const TakeRequest& request) = 0;
-  /// Removes these for good, claimed or not; those that are not there are no error.
+  /// Removes these tasks, claimed or not. An id without a task is not an error.
   virtual Result<void> forget(std::span<const TaskId> ids) = 0;
-  /// How many tasks it keeps, claimed ones too.
+  /// The number of tasks that it keeps, including the claimed ones.
   virtual Result<std::uint64_t> size() = 0;
 
-  /// Stores a number in place of `before`, by which a loss is noticed (far_tasks.h): if it is there
-  /// later, so is all that earlier calls changed. Errors: also unavailable when `before` is not
-  /// there any more, because something was lost a moment ago.
+  /// Replaces the stored generation `before` by a larger number. far_tasks.h uses the number to
+  /// notice a loss: as long as the number is there, all changes of earlier calls are there, too.
+  /// Errors: also unavailable, if the stored number is not `before`, because changes were just
+  /// lost.
   virtual Result<void> stamp(std::uint64_t before, std::uint64_t generation) = 0;
-  /// What was stamped last; 0 when there is none.
+  /// The number that stamp() stored last; 0 if there is none.
   virtual Result<std::uint64_t> generation() = 0;
-  /// For people: the command that stamps without this program.
+  /// The shell command with which an operator can store this generation.
   virtual std::string stamp_command(std::uint64_t generation) const = 0;
 };
 

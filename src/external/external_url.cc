@@ -12,18 +12,19 @@ namespace detent {
 
 namespace {
 
-/// The forms that it shows have nothing that would be masked as a secret where errors are told.
+/// The log masks text that looks like a secret. The forms in this message are written so that they
+/// are not masked.
 Error wrong(std::string message) {
   return {ErrorCode::invalid_argument,
           message +
               "; write redis://HOST:PORT[/DATABASE][?name=NAME], "
               "redis+unix:///path/of/socket[?name=NAME] or "
-              "http[s]://HOST:PORT[?queue=NAME][&ca=FILE], with [USER]:PASSWORD@ before the HOST "
-              "of a Redis, TOKEN@ before that of a server, where one is asked for",
+              "http[s]://HOST:PORT[?queue=NAME][&ca=FILE]; a log-in goes before the HOST: "
+              "[USER]:PASSWORD@ for Redis, TOKEN@ for a server",
           "external"};
 }
 
-/// Reads all of `text` as a number.
+/// Reads all of `text` as a number of this base.
 std::optional<std::uint32_t> parse_number(std::string_view text, int base) {
   std::uint32_t number = 0;
   const char* const end = text.data() + text.size();
@@ -32,7 +33,7 @@ std::optional<std::uint32_t> parse_number(std::string_view text, int base) {
   return number;
 }
 
-/// "%40" becomes "@".
+/// Replaces each "%XX" by the byte with this hexadecimal number: "%40" becomes "@".
 std::optional<std::string> decode_percent(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -49,7 +50,8 @@ std::optional<std::string> decode_percent(std::string_view text) {
   return decoded;
 }
 
-/// What is before the last `mark`, which is cut off `text` with it; nothing without a mark.
+/// Cuts `text` after the last `mark`. Returns the part before the mark; std::nullopt if there is no
+/// mark. `text` keeps the part after it.
 std::optional<std::string_view> cut_front(std::string_view& text, char mark) {
   const std::size_t at = text.rfind(mark);
   if (at == std::string_view::npos) return std::nullopt;
@@ -58,7 +60,8 @@ std::optional<std::string_view> cut_front(std::string_view& text, char mark) {
   return front;
 }
 
-/// What is after the first `mark`, likewise.
+/// Cuts `text` at the first `mark`. Returns the part after the mark; std::nullopt if there is no
+/// mark. `text` keeps the part before it.
 std::optional<std::string_view> cut_back(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   if (at == std::string_view::npos) return std::nullopt;
@@ -69,21 +72,21 @@ std::optional<std::string_view> cut_back(std::string_view& text, char mark) {
 
 Result<void> read_log_in(std::string_view log_in, RedisOptions& options) {
   const std::optional<std::string_view> password = cut_back(log_in, ':');
-  if (!password) return wrong("there is no password before the @");
+  if (!password) return wrong("the log-in before the @ has no password");
   const auto user = decode_percent(log_in);
   const auto secret = decode_percent(*password);
-  if (!user || !secret) return wrong("a % in user or password is not followed by two digits");
+  if (!user || !secret) return wrong("a % in USER or PASSWORD must be followed by two hex digits");
   options.user = *user;
   options.password = *secret;
   return ok();
 }
 
-/// Cuts off what follows a "?", which must be `field` and its value.
+/// Cuts off the part after a "?". It must begin with `field`; the rest is stored in `value`.
 Result<void> read_query(std::string_view& url, std::string_view field, std::string& value) {
   const auto query = cut_back(url, '?');
   if (!query) return ok();
   if (!query->starts_with(field)) {
-    return wrong("only " + std::string(field) + " may follow the ?");
+    return wrong("the ? must be followed by " + std::string(field));
   }
   value = query->substr(field.size());
   return ok();
@@ -95,10 +98,10 @@ Result<RedisOptions> parse_redis_url(std::string_view url) {
   RedisOptions options;
   const bool is_tcp = url.starts_with(kTcp);
   if (!is_tcp && !url.starts_with(kUnix)) {
-    return wrong("it is no address of a Redis or a detent server");
+    return wrong("must begin with redis://, redis+unix://, http:// or https://");
   }
   url.remove_prefix(is_tcp ? kTcp.size() : kUnix.size());
-  // A password may have any of the marks below.
+  // Read the password before everything else, because it may contain "?" and "/".
   if (is_tcp) {
     if (const auto log_in = cut_front(url, '@')) TRY(read_log_in(*log_in, options));
   }
@@ -106,7 +109,7 @@ Result<RedisOptions> parse_redis_url(std::string_view url) {
   if (is_tcp) {
     if (const auto text = cut_back(url, '/'); text && !text->empty()) {
       const auto database = parse_number(*text, 10);
-      if (!database) return wrong("the database is not a number");
+      if (!database) return wrong("DATABASE must be a number");
       options.database = *database;
     }
   } else if (!url.starts_with('/')) {
@@ -116,7 +119,8 @@ Result<RedisOptions> parse_redis_url(std::string_view url) {
   return options;
 }
 
-/// What a token may be of (RFC 6750, b64token), so that it cannot break up a header.
+/// Returns whether the text has only the characters that RFC 6750 allows in a token (b64token). So
+/// a token cannot contain a line break that would end its HTTP header.
 bool is_token(std::string_view text) {
   constexpr std::string_view kOthers = "-._~+/=";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](unsigned char c) {
@@ -134,14 +138,14 @@ Result<RemoteDetentOptions> parse_remote_url(std::string_view url) {
     } else if (query.starts_with("ca=")) {
       options.ca_file = query.substr(3);
     } else {
-      return wrong("only queue= and ca= may follow the ?");
+      return wrong("only queue= and ca= are allowed after the ?");
     }
     query = rest;
   }
   const std::string_view scheme = url.substr(0, url.find("://") + 3);
   url.remove_prefix(scheme.size());
   if (const auto token = cut_front(url, '@')) {
-    if (!is_token(*token)) return wrong("there is no token before the @");
+    if (!is_token(*token)) return wrong("the text before the @ is not a token");
     options.token = *token;
   }
   options.url = std::string(scheme) + std::string(url);

@@ -1,4 +1,4 @@
-// Where far tasks lie, as a user writes it on the command line.
+// Reads the URL of an external scheduler, as the operator writes it in --external.
 #pragma once
 
 #include <string_view>
@@ -12,11 +12,13 @@ namespace detent {
 
 using ExternalOptions = std::variant<RedisOptions, RemoteDetentOptions>;
 
-/// Reads "redis://[[USER]:PASSWORD@]HOST:PORT[/DATABASE][?name=NAME]",
-/// "redis+unix:///path/of/socket[?name=NAME]" or "http[s]://[TOKEN@]HOST[:PORT][?queue=NAME]
-/// [&ca=FILE]"; in USER and PASSWORD, %40 stands for an "@". Whether address and name are right the
-/// create() of the one or the other finds out. Errors: invalid_argument; the message does not
-/// repeat password or token.
+/// Reads one of these forms:
+///  - redis://[[USER]:PASSWORD@]HOST:PORT[/DATABASE][?name=NAME]
+///  - redis+unix:///path/of/socket[?name=NAME]
+///  - http[s]://[TOKEN@]HOST[:PORT][?queue=NAME][&ca=FILE]
+/// In USER and PASSWORD, "%40" means "@". This function checks only the form. RedisScheduler and
+/// RemoteDetentScheduler check the address and the name in their create() functions. Errors:
+/// invalid_argument; the message does not contain the password or the token.
 Result<ExternalOptions> parse_external_url(std::string_view url);
 
 }  // namespace detent

@@ -53,7 +53,7 @@ TEST(ExternalUrl, ReadsADetentServerAndItsQueue) {
   EXPECT_EQ(full.ca_file, "/etc/my@ca.pem");
 }
 
-TEST(ExternalUrl, RefusesWhatIsNoneAndKeepsThePasswordToItself) {
+TEST(ExternalUrl, RefusesWrongUrlsWithoutRepeatingThePassword) {
   for (const char* url :
        {"", "rediss://h:1", "127.0.0.1:6379", "redis://secret@h:1", "redis://:secret%4@h:1",
         "redis://:secret%zz@h:1", "redis://h:1/x", "redis://h:1?db=3", "redis+unix://run/redis",

@@ -14,8 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Batches of which the other system can keep nothing, looked at before it waits for the interval:
-/// these tasks stay, and are read again each time round.
+/// The external scheduler may be unable to keep any task of a batch. These tasks stay here, and
+/// every round reads them again. After this many such batches, step() waits for the interval.
 constexpr int kMostVainBatches = 10;
 
 Error refused(std::string message, std::string field) {
@@ -25,11 +25,11 @@ Error refused(std::string message, std::string field) {
 }  // namespace
 
 Result<void> validate(const FarTasksOptions& options) {
-  if (options.batch == 0) return refused("must be above 0", "batch");
-  if (options.claim <= milliseconds{0}) return refused("must be above 0", "claim");
-  if (options.interval <= milliseconds{0}) return refused("must be above 0", "interval");
-  if (options.near <= options.interval) return refused("must be above the interval", "near");
-  if (options.far <= options.near) return refused("must be above near", "far");
+  if (options.batch == 0) return refused("must be greater than 0", "batch");
+  if (options.claim <= milliseconds{0}) return refused("must be greater than 0", "claim");
+  if (options.interval <= milliseconds{0}) return refused("must be greater than 0", "interval");
+  if (options.near <= options.interval) return refused("must be longer than interval", "near");
+  if (options.far <= options.near) return refused("must be longer than near", "far");
   if (options.far > kMaxDelay) return refused("must be at most 4294967295 s", "far");
   return ok();
 }
@@ -54,7 +54,7 @@ MonotonicTime FarTasks::step() {
 
 Result<bool> FarTasks::move_batches() {
   const WallTime now = ceil_to_ms(clock_.wall_now());
-  // Handing back comes first: it is the only one of the three that is urgent.
+  // Hand back first, because only these tasks are urgent.
   ASSIGN_OR_RETURN(const bool more_near, hand_back(now));
   ASSIGN_OR_RETURN(const bool more_marks, clean_up());
   if (stats_.lost) return more_near || more_marks;
@@ -70,7 +70,7 @@ Result<bool> FarTasks::hand_back(WallTime now) {
   stats_.damaged += taken.damaged.size();
   if (!taken.damaged.empty()) stats_.last_damage = taken.damaged.back();
   const bool is_full = taken.tasks.size() + taken.damaged.size() >= options_.batch;
-  // Afterwards, so that it holds for what was taken.
+  // Look after take(), so that the result is valid for the taken tasks.
   TRY(look_for_loss());
   if (stats_.lost) TRY(refuse_what_had_come_back(taken.tasks));
   if (!taken.tasks.empty()) {
@@ -104,10 +104,11 @@ Result<bool> FarTasks::hand_over(WallTime now) {
   TRY(local_.mark(tasks));
   TRY(external_.put(tasks));
   ASSIGN_OR_RETURN(const ExternalStamp stamp, put_stamp());
-  // The first stamp has none before it that would be missing after a loss.
+  // Look for a loss between put() and the first stamp: before that, there is no earlier generation
+  // that could be missing.
   if (stamp.tasks < tasks.size()) {
     return Error{ErrorCode::unavailable,
-                 "it was given " + std::to_string(tasks.size()) + " tasks and keeps " +
+                 "it was given " + std::to_string(tasks.size()) + " tasks, but it has only " +
                      std::to_string(stamp.tasks),
                  ""};
   }
@@ -128,8 +129,8 @@ Result<void> FarTasks::look_for_loss() {
   if (there < stamp_->generation) {
     ASSIGN_OR_RETURN(tasks, external_.size());
   }
-  // If the other system kept no task, it cannot lose one. But tasks that are there now have come
-  // back with an older state, and that counts as a loss, too.
+  // If the external scheduler had no tasks, it could not lose one. But if it has tasks at present,
+  // an older state was restored. That counts as a loss, too.
   if (there >= stamp_->generation || (stamp_->tasks == 0 && tasks == 0)) {
     stats_.lost.reset();
     return ok();
@@ -138,20 +139,21 @@ Result<void> FarTasks::look_for_loss() {
       ErrorCode::unavailable,
       "it has lost changes: its generation is " + std::to_string(there) + " and must be at least " +
           std::to_string(stamp_->generation) + "; it keeps " + std::to_string(tasks) +
-          " tasks and kept " + std::to_string(stamp_->tasks) +
+          " tasks and kept " + std::to_string(stamp_->tasks) + " before" +
           "; restore its data, or accept the loss: " + external_.stamp_command(stamp_->generation),
       ""};
   return ok();
 }
 
-/// Of a task that is there after a loss: whether an earlier state is all that it is from.
+/// Returns whether this task, which is there during a loss, had already come back before the loss.
 bool FarTasks::had_come_back(const Task& task) const {
   return stats_.lost && task.due_at <= stamp_->complete_at;
 }
 
-/// Marks these tasks, so that they are forgotten there, and takes them out of `tasks`.
+/// Marks the tasks that had already come back, so that clean_up() forgets them there. Removes them
+/// from `tasks`.
 Result<void> FarTasks::refuse_what_had_come_back(std::vector<Task>& tasks) {
-  // Not ranges::stable_partition, whose subrange clang 14 cannot compile.
+  // Do not use ranges::stable_partition: clang 14 cannot compile the subrange that it returns.
   const auto old = std::stable_partition(tasks.begin(), tasks.end(),
                                          [this](const Task& task) { return !had_come_back(task); });
   if (old == tasks.end()) return ok();
@@ -160,9 +162,9 @@ Result<void> FarTasks::refuse_what_had_come_back(std::vector<Task>& tasks) {
   return ok();
 }
 
-/// Stamps the other system. Returns: what is to be stored here, next, because of it.
+/// Stores the next generation there. Returns the stamp that the caller must store here next.
 Result<ExternalStamp> FarTasks::put_stamp() {
-  // An error may leave either here.
+  // After an error, the stored stamp can be the old or the new one, so stamp_ must be read again.
   const ExternalStamp last = *std::exchange(stamp_, std::nullopt);
   const std::uint64_t generation = std::max(generation_there_, last.generation) + 1;
   TRY(external_.stamp(generation_there_, generation));

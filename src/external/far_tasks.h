@@ -1,26 +1,32 @@
-// Moves far tasks over to an external scheduler, and back when they are near.
+// Moves far tasks to an external scheduler, and back when they are near.
 //
-// A task is moved with two copies in between, never none: over by a copy there, then the removal
-// here; back by a copy here, then the removal there. Which copy counts is decided here alone, by
-// marks. A mark on an id says: there may be a copy there, and it does not count. It is set before a
-// task is put there, and goes in the same durable write that removes the task here: at that instant
-// the copy there begins to count. It is set again in the write that puts the task back. So however
-// often either side, or the way between, fails, each task counts in exactly one place:
-//  1. Every task that was not ended is here, or is there without a mark.
-//  2. A task without a mark is in one place only. (So what was ended here does not come back.)
-// Marks that were left are cleaned up in the next step: the copy is forgotten there, then the mark
-// goes. So there are marks for a batch or so at a time, not for all tasks that are there.
+// While a task moves, both places have a copy of it, so it cannot be lost. On the way there, the
+// copy is stored there first and then removed here. On the way back, the copy is stored here first
+// and then removed there.
 //
-// The other system may lose what it kept: it is emptied, or put back to an older state. Therefore
-// each batch that changed it ends with a stamp: a number that rises, stored there, then here in the
-// durable write that relies on the batch. Each step, and each look for a task, compares the two. A
-// lower number there means a loss, except when it kept no tasks and has none. Until the number
-// there is restored, or somebody accepts the loss and sets it:
-//  3. No further task is handed over, and a task that is not found there may be lost: an error.
-//  4. No copy counts that had been forgotten there, because its task came back or stayed.
-//  LocalTasks
-//     remembers each until long after it was due; and what was due before the last look at which
-//     all near tasks had come back had come back.
+// The marks decide which copy counts. They are stored here only. A mark on an id means: there may
+// be a copy there, and it does not count. FarTasks sets the mark before it puts a task there. The
+// durable write that removes the task here also removes the mark: from then on the copy there
+// counts. The durable write that puts the task back here sets the mark again. Therefore each task
+// counts in exactly one place, however often either side or the network fails:
+//  1. Every task that has not ended is here, or is there without a mark.
+//  2. A task without a mark is in one place only. So a task that ended here does not come back.
+// The next step cleans up the marks: it removes the copies there and then the marks here. So there
+// are marks for about one batch of tasks at a time, and not for all tasks that are there.
+//
+// The external scheduler can lose changes: somebody empties it, or restores an older state.
+// Therefore each batch that changes it ends with a stamp. A stamp stores a rising number, the
+// generation, there first. Then the durable write that relies on the batch stores the number here.
+// Each step, and each find() or fetch(), compares the two numbers. If the number there is lower,
+// changes were lost. The exception is an external scheduler that had no tasks at the stamp and has
+// none at present. A loss lasts until the data is restored, or until the operator accepts the loss
+// by storing the number. During a loss:
+//  3. No further task is handed over. The search for a task that is not there ends with an error,
+//     because the task may be one of the lost ones.
+//  4. A copy that had been forgotten there, because its task came back or stayed here, does not
+//     count. LocalTasks remembers each forgotten copy until long after its due time. For older
+//     copies, FarTasks uses the time of the last complete look: every task that was due before this
+//     time had come back.
 #pragma once
 
 #include <chrono>
@@ -40,94 +46,97 @@
 
 namespace detent {
 
-/// What is needed of those who keep tasks here. Each call is one step that nothing else comes
-/// between; between two calls tasks may change, end or become due. What changes something is
-/// durable when it returns ok; after an error it is unknown whether it happened, as a whole.
+/// The store of tasks here, as FarTasks needs it. Each call is atomic. Between two calls, tasks may
+/// change, end or become due. A call that changes something returns ok after the change is durable.
+/// After an error, the change has happened completely or not at all, and the caller does not know
+/// which.
 class LocalTasks {
  public:
   virtual ~LocalTasks() = default;
 
-  /// Tasks that wait and are due after `after`, at most `limit`, in any order: others than in the
-  /// call before when that found `limit` of them, until all have been met.
+  /// Returns at most `limit` scheduled tasks that are due after `after`, in any order. If a call
+  /// returns `limit` tasks, the next call continues with other tasks, until all were returned once.
   virtual Result<std::vector<Task>> far_tasks(WallTime after, std::size_t limit) = 0;
-  /// Marks these ids; those that are marked stay so.
+  /// Marks the ids of these tasks. Ids that are already marked keep their marks.
   virtual Result<void> mark(std::span<const Task> tasks) = 0;
-  /// Removes, with its mark, every task that is here just as it is given, and stores the stamp. The
-  /// others keep their marks. Returns: how many were removed. One durable write.
+  /// Removes every task that is still exactly as given, together with its mark. Tasks that have
+  /// changed or ended since keep their marks. Also stores the stamp. Returns the number of removed
+  /// tasks. All of this is one durable write.
   virtual Result<std::size_t> hand_over(std::span<const Task> tasks,
                                         const ExternalStamp& stamp) = 0;
-  /// Puts these tasks under their own ids, and marks them; but not one that is marked already,
-  /// whose copy there does not count, nor one that is here. One whose copy was forgotten before,
-  /// and which was not handed over since, is only marked. Returns: how many were put. One durable
-  /// write.
+  /// Stores these tasks under their own ids, and marks them. It skips a task that is here, and a
+  /// task that is marked, because its copy there does not count. If the copy of a task was
+  /// forgotten and the task was not handed over since, the call marks the task but does not store
+  /// it. Returns the number of stored tasks. All of this is one durable write.
   virtual Result<std::size_t> put_back(std::span<const Task> tasks) = 0;
-  /// Some ids that are marked, at most `limit`; none only when there is none.
+  /// Returns at most `limit` marked ids. The result is empty only if no id is marked.
   virtual Result<std::vector<TaskId>> marked(std::size_t limit) = 0;
-  /// Remembers that their copies were forgotten there. Stores the stamp, if there is one, in the
-  /// same durable write.
+  /// Removes these marks, and remembers that the copies there were forgotten. The same durable
+  /// write stores the stamp, if one is given.
   virtual Result<void> unmark(std::span<const TaskId> ids,
                               const std::optional<ExternalStamp>& stamp) = 0;
-  /// Whether a copy there does not count: also one that was forgotten.
+  /// Returns true if a copy there does not count: the task is here, is marked, or was forgotten.
   virtual Result<bool> is_here_or_marked(TaskId id) = 0;
-  /// The one stored last; a default one when there is none.
+  /// The stamp that was stored last, or ExternalStamp{} if there is none.
   virtual Result<ExternalStamp> stamp() = 0;
 };
 
 struct FarTasksOptions {
-  /// Tasks due within `near` from now are handed back. It is how long the other system may be down
-  /// without a task being late.
+  /// Tasks that are due within this time from now are handed back. The external scheduler can be
+  /// down for almost this long without making a task late.
   std::chrono::milliseconds near = std::chrono::hours{1};
-  /// Tasks due later than `far` from now are handed over. Above `near`, so that none goes to and
-  /// fro.
+  /// Tasks that are due later than this time from now are handed over. It is longer than `near`, so
+  /// that no task moves forth and back repeatedly.
   std::chrono::milliseconds far = std::chrono::hours{2};
-  /// Between two looks when there is nothing to do. Below `near`.
+  /// The time between two steps when there is nothing to do. Shorter than `near`.
   std::chrono::milliseconds interval = std::chrono::minutes{1};
   std::chrono::milliseconds claim = std::chrono::minutes{1};
-  std::size_t batch = 1'000;  // tasks a step handles at a time, of each kind
+  std::size_t batch = 1'000;  // the most tasks that a step hands back, cleans up or hands over
   Backoff backoff{std::chrono::milliseconds{500}, std::chrono::milliseconds{30'000}};
 };
-/// Refuses options that contradict each other, naming the field.
+/// Refuses options that contradict each other. The error names the field.
 Result<void> validate(const FarTasksOptions& options);
 
-/// Counts since it was made.
+/// Counts since the construction of FarTasks.
 struct FarTasksStats {
   std::uint64_t handed_over = 0;
   std::uint64_t handed_back = 0;
-  std::uint64_t damaged = 0;  // set aside there
+  std::uint64_t damaged = 0;  // records that could not be read and were set aside there
   std::uint64_t errors = 0;   // steps that failed
   std::uint32_t failures_in_row = 0;
-  /// Of the last step that failed.
+  /// The error of the last step that failed.
   std::optional<Error> last_error = {};
   /// Why the last record that was set aside could not be read.
   std::optional<Error> last_damage = {};
-  /// The other system has lost changes, as of the last look: how many, and what to do.
+  /// Set while changes are lost: what was lost, and what to do.
   std::optional<Error> lost = {};
 };
 
-/// Confined to one thread, which should not be the one that serves callers: its calls wait for the
-/// other system. Costs memory for one batch during a step, nothing between steps.
+/// For use by one thread. This should not be a thread that serves requests, because the calls wait
+/// for the external scheduler. A step needs memory for one batch; between steps it needs none.
 class FarTasks {
  public:
-  /// Requires: validate(options) is ok. `seed` is for the jitter of the backoff.
+  /// Requires: validate(options) is ok. `seed` seeds the jitter of the backoff.
   FarTasks(LocalTasks& local, ExternalScheduler& external, const Clock& clock,
            const FarTasksOptions& options, std::uint64_t seed);
 
-  /// Hands back, cleans up and hands over, a batch of each. Returns: when to call again. That is
-  /// now when there is more to do, and after a backoff when something failed, which stats() tells.
+  /// Hands back, cleans up and hands over, at most one batch of each. Returns when to call again:
+  /// now if there is more to do, else after the interval. After an error, which stats() has, it
+  /// returns the end of the backoff.
   MonotonicTime step();
 
-  /// A task that is there, as it is, without fetching it. Nothing: as for fetch(). Errors:
-  /// stats().lost for a task that may be among the lost ones.
+  /// Returns a task that is there, and leaves it there. Returns std::nullopt if the task is not
+  /// there, or if the copy there does not count. Errors: stats().lost, if the task may be lost.
   Result<std::optional<Task>> find(TaskId id);
-  /// Fetches a task at once, so that it can be moved, run, cancelled or changed here. False: it is
-  /// not there, or that copy does not count; one that was not here before may have come, so look
-  /// once more. Errors: also as find().
+  /// Moves a task back here immediately, so that it can be moved, run, cancelled or changed.
+  /// Returns false if the task is not there, or if the copy there does not count. In that case the
+  /// caller should look here again, because the task may have come back since. Errors: as find().
   Result<bool> fetch(TaskId id);
 
   const FarTasksStats& stats() const noexcept { return stats_; }
 
  private:
-  /// Each returns whether there is more to do.
+  /// move_batches(), hand_back(), clean_up() and hand_over() return whether there is more to do.
   Result<bool> move_batches();
   Result<bool> hand_back(WallTime now);
   Result<bool> clean_up();
@@ -143,10 +152,10 @@ class FarTasks {
   const FarTasksOptions options_;
   Rng rng_;
   FarTasksStats stats_;
-  int vain_batches_ = 0;                // in a row
-  std::optional<ExternalStamp> stamp_;  // as it is stored here, if that is known
-  std::uint64_t generation_there_ = 0;  // as of the last look
-  WallTime complete_at_{};              // for the next stamp
+  int vain_batches_ = 0;                // batches in a row without a task that can be handed over
+  std::optional<ExternalStamp> stamp_;  // the stamp stored here; empty if it must be read again
+  std::uint64_t generation_there_ = 0;  // at the last comparison
+  WallTime complete_at_{};              // the complete_at of the next stamp
 };
 
 }  // namespace detent

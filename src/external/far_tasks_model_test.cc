@@ -1,5 +1,6 @@
-// Random tasks, users, faults and crashes on both sides. After every step each task must count in
-// exactly one place; at the end each was delivered once, or cancelled and never delivered.
+// Both sides in memory, with random tasks, requests, faults and crashes. After every step, each
+// task must count in exactly one place. At the end, each task was delivered once, or it was
+// cancelled and never delivered.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +49,7 @@ class World {
     bool cancelled = false;
   };
 
-  /// The other system is down at times, for a while.
+  /// From time to time, the external scheduler is down for a while.
   Fault external_fault() {
     if (is_ending_) return Fault::none;
     if (rng_.below(20) == 0) is_down_ = !is_down_;
@@ -99,7 +100,7 @@ class World {
     local_.tasks.emplace(task.id, task);
     fates_.emplace(task.id, Fate{});
   }
-  /// What users and time do to tasks that are here, also in the middle of a step.
+  /// A request or the passing of time changes tasks here, also in the middle of a step.
   void act_here() {
     if (local_.tasks.empty() || is_ending_) return;
     const auto chosen = std::next(local_.tasks.begin(), pick(local_.tasks.size()));
@@ -118,7 +119,7 @@ class World {
         return;
     }
   }
-  /// A user cancels or moves a task that may be there.
+  /// A client cancels or moves a task that may be there.
   void act_there() {
     if (fates_.empty()) return;
     const TaskId id = std::next(fates_.begin(), pick(fates_.size()))->first;
@@ -145,7 +146,7 @@ class World {
   }
   std::uint32_t pick(std::size_t count) { return rng_.below(static_cast<std::uint32_t>(count)); }
 
-  /// The two invariants at the head of far_tasks.h, by brute force.
+  /// Checks invariants 1 and 2 of far_tasks.h for every task.
   void check() {
     ASSERT_FALSE(far_->stats().lost) << far_->stats().lost->message;
     most_there_ = std::max(most_there_, external_.entries.size());
@@ -162,7 +163,7 @@ class World {
       ASSERT_FALSE(is_here && counts_there) << to_string(id) << " counts twice";
     }
   }
-  /// Everything works again, for long enough that all become due.
+  /// Ends all faults, and waits until all tasks are due.
   void end() {
     is_ending_ = true;
     is_down_ = false;
@@ -172,7 +173,7 @@ class World {
       deliver();
       check();
     }
-    EXPECT_GT(most_there_, 8U) << "too little happens for a test";
+    EXPECT_GT(most_there_, 8U) << "the test must move more tasks to be useful";
     EXPECT_TRUE(local_.tasks.empty());
     EXPECT_TRUE(local_.marks.empty());
     EXPECT_TRUE(external_.entries.empty());

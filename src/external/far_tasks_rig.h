@@ -1,8 +1,9 @@
-// Both sides of FarTasks in memory, to be failed and crashed at every step. Tests only.
+// Both sides of FarTasks in memory, with faults and crashes for each call. Tests only.
 //
-// Before each call a test decides what becomes of it: it may fail before it happens, after it did,
-// or (there only) fail and happen later, just before the next call; and the process may crash
-// before or after it. What both sides hold survives; everything in FarTasks is gone.
+// Before each call, a test chooses its fault. The call can fail before it has an effect, or after
+// it. A call to the external scheduler can also fail and take effect later, just before the next
+// call. The process can crash before or after the call. A crash keeps the state of both sides, and
+// destroys the FarTasks object.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +22,12 @@
 namespace detent::test {
 
 enum class Fault : std::uint8_t { none, before, after, later, crash_before, crash_after };
-/// Thrown where the process crashes.
+/// Thrown where the process would crash.
 struct Crash {};
 
 inline Error broken() { return {ErrorCode::unavailable, "planned fault", ""}; }
 
-/// Carries a call out as `fault` says; one that fails answers `error`.
+/// Runs `apply` with this fault. A call that must fail returns `error`.
 template <class Apply>
 auto call_with(Fault fault, Apply apply, Error error = broken()) -> decltype(apply()) {
   if (fault == Fault::crash_before) throw Crash{};
@@ -45,12 +46,12 @@ class FakeExternal final : public ExternalScheduler {
   };
 
   std::function<Fault()> next_fault = [] { return Fault::none; };
-  Error error = broken();  // of the calls that fail
-  /// What others do while a call is under way.
+  Error error = broken();  // returned by calls that must fail
+  /// Called during each call, so that other things can happen at the same time.
   std::function<void()> meanwhile = [] {};
   std::map<TaskId, Entry> entries;
-  std::vector<Error> damaged_next;  // what the next take() tells
-  std::optional<TaskId> not_kept;   // this task it cannot keep
+  std::vector<Error> damaged_next;  // errors for the next take() to return
+  std::optional<TaskId> not_kept;   // the id of a task that keeps() refuses
   bool keeps_none = false;
   std::uint64_t stamped = 0;
 
@@ -135,10 +136,10 @@ class FakeLocal final : public LocalTasks {
   std::function<Fault()> next_fault = [] { return Fault::none; };
   std::map<TaskId, Task> tasks;
   std::set<TaskId> marks;
-  std::set<TaskId> forgotten;  // until they are handed over again
+  std::set<TaskId> forgotten;  // ids whose copies were forgotten, until they are handed over again
   ExternalStamp stamped;
 
-  /// Goes on behind those of the last call, and begins anew when fewer than `limit` were left.
+  /// Continues after the last call, and starts from the beginning after fewer than `limit` tasks.
   Result<std::vector<Task>> far_tasks(WallTime after, std::size_t limit) override {
     return call_with(next_fault(), [&]() -> Result<std::vector<Task>> {
       std::vector<Task> far;

@@ -67,7 +67,7 @@ TEST_F(FarTasksTest, TasksDueLaterThanFarAreHandedOverAsTheyAre) {
   EXPECT_EQ(far_.stats().handed_over, 1U);
 }
 
-TEST_F(FarTasksTest, ATaskThatTheOtherSystemCannotKeepStaysAndHoldsNothingUp) {
+TEST_F(FarTasksTest, ATaskThatTheOtherSystemCannotKeepStaysAndDelaysNoOther) {
   const Task too_large = add_here(1, 21min);
   const Task far = add_here(2, 21min);
   external_.not_kept = too_large.id;
@@ -75,11 +75,11 @@ TEST_F(FarTasksTest, ATaskThatTheOtherSystemCannotKeepStaysAndHoldsNothingUp) {
   EXPECT_TRUE(is_here(too_large));
   EXPECT_TRUE(is_there(far));
   EXPECT_TRUE(local_.marks.empty());
-  EXPECT_EQ(far_.step(), clock_.now() + 1min) << "there is nothing to do at once";
+  EXPECT_EQ(far_.step(), clock_.now() + 1min) << "there is nothing more to do";
   EXPECT_EQ(far_.stats().errors, 0U);
 }
 
-TEST_F(FarTasksTest, AfterAFullBatchOfSuchTasksItGoesOnAtOnce) {
+TEST_F(FarTasksTest, AfterAFullBatchOfTasksThatMustStayItContinuesImmediately) {
   options_.batch = 1;
   FarTasks far_tasks(local_, external_, clock_, options_, 1);
   external_.not_kept = add_here(1, 21min).id;
@@ -88,10 +88,10 @@ TEST_F(FarTasksTest, AfterAFullBatchOfSuchTasksItGoesOnAtOnce) {
   EXPECT_TRUE(is_here(far));
   EXPECT_EQ(far_tasks.step(), clock_.now());
   EXPECT_TRUE(is_there(far));
-  EXPECT_EQ(far_tasks.step(), clock_.now() + 1min) << "all have been looked at";
+  EXPECT_EQ(far_tasks.step(), clock_.now() + 1min) << "all tasks have been read";
 }
 
-TEST_F(FarTasksTest, OfManySuchTasksItLooksAtTenBatchesAtOnce) {
+TEST_F(FarTasksTest, AfterTenBatchesOfTasksThatMustStayItWaits) {
   options_.batch = 1;
   FarTasks far_tasks(local_, external_, clock_, options_, 1);
   external_.keeps_none = true;
@@ -118,7 +118,7 @@ TEST_F(FarTasksTest, WithNothingToDoItLooksAgainAfterTheInterval) {
   EXPECT_EQ(far_.step(), clock_.now() + 1min);
 }
 
-TEST_F(FarTasksTest, AfterAFullBatchItGoesOnAtOnce) {
+TEST_F(FarTasksTest, AfterAFullBatchItContinuesImmediately) {
   for (std::uint64_t id = 1; id <= 4; ++id) add_here(id, 1h);
   EXPECT_EQ(far_.step(), clock_.now());
   EXPECT_EQ(external_.entries.size(), 3U);
@@ -141,7 +141,7 @@ TEST_F(FarTasksTest, WhileTheExternalIsDownTasksStayAndTheErrorIsKept) {
   EXPECT_EQ(far_.stats().errors, 1U);
 }
 
-TEST_F(FarTasksTest, AfterErrorsItWaitsLongerEachTimeAndThenAsEver) {
+TEST_F(FarTasksTest, TheBackoffGrowsWithEachErrorAndEndsAfterASuccess) {
   break_external();
   std::vector<std::chrono::nanoseconds> waits;
   waits.reserve(6);
@@ -162,7 +162,7 @@ TEST_F(FarTasksTest, ATaskThatChangesWhileItIsHandedOverStaysAndItsCopyIsForgott
   const Task moved = add_here(1, 1h);
   const Task ended = add_here(2, 1h);
   external_.meanwhile = [&] {
-    if (!local_.marks.contains(moved.id)) return;  // not in the middle of handing over yet
+    if (!local_.marks.contains(moved.id)) return;  // the step does not hand over yet
     local_.tasks.at(moved.id).due_at -= 59min;
     local_.tasks.erase(ended.id);
     external_.meanwhile = [] {};
@@ -177,7 +177,7 @@ TEST_F(FarTasksTest, ATaskThatChangesWhileItIsHandedOverStaysAndItsCopyIsForgott
   EXPECT_TRUE(local_.marks.empty());
 }
 
-TEST_F(FarTasksTest, WhatEndedHereIsNotBroughtBackByACopyLeftThere) {
+TEST_F(FarTasksTest, ACopyLeftThereDoesNotBringBackAnEndedTask) {
   const Task done = add_there(1, 1min);
   local_.marks.insert(done.id);
   far_.step();
@@ -186,7 +186,7 @@ TEST_F(FarTasksTest, WhatEndedHereIsNotBroughtBackByACopyLeftThere) {
   EXPECT_EQ(far_.stats().handed_back, 0U);
 }
 
-TEST_F(FarTasksTest, DamagedRecordsAreCountedAndTold) {
+TEST_F(FarTasksTest, DamagedRecordsAreCountedAndReported) {
   external_.damaged_next = {{ErrorCode::data_loss, "read record of task 7: it is cut off", ""}};
   far_.step();
   EXPECT_EQ(far_.stats().damaged, 1U);
@@ -194,7 +194,7 @@ TEST_F(FarTasksTest, DamagedRecordsAreCountedAndTold) {
   EXPECT_EQ(far_.stats().last_damage->code, ErrorCode::data_loss);
 }
 
-TEST_F(FarTasksTest, FetchBringsATaskAtOnce) {
+TEST_F(FarTasksTest, FetchBringsATaskBackImmediately) {
   const Task far = add_there(1, 5h);
   EXPECT_TRUE(far_.fetch(far.id).value());
   EXPECT_TRUE(is_here(far));
@@ -206,7 +206,7 @@ TEST_F(FarTasksTest, FetchBringsATaskAtOnce) {
   EXPECT_FALSE(is_there(far));
 }
 
-TEST_F(FarTasksTest, ATaskThatIsClaimedButNotHereYetComesWhenItsClaimHasRunOut) {
+TEST_F(FarTasksTest, ATaskThatWasClaimedButNotStoredHereComesBackAfterItsClaim) {
   const Task near = add_there(1, 5min);
   far_.step();
   ASSERT_TRUE(is_here(near));
@@ -215,16 +215,16 @@ TEST_F(FarTasksTest, ATaskThatIsClaimedButNotHereYetComesWhenItsClaimHasRunOut) 
   far_.step();
   local_.next_fault = [] { return Fault::none; };
   far_.step();
-  EXPECT_FALSE(is_here(next)) << "given before its claim ran out";
+  EXPECT_FALSE(is_here(next)) << "it came before its claim ended";
   clock_.advance(30s);
   far_.step();
   EXPECT_TRUE(is_here(next));
 }
 
-/// Tasks that went away and, if told so, a copy of what the other system kept then.
+/// Two tasks that are handed over, and a backup of the external scheduler.
 class FarTasksLoss : public FarTasksTest {
  protected:
-  /// Both are handed over, and then the backup is made.
+  /// Hands over both tasks, and then makes the backup.
   void hand_over_and_back_up() {
     step();
     ASSERT_TRUE(is_there(kept_) && is_there(cancelled_));
@@ -239,7 +239,7 @@ class FarTasksLoss : public FarTasksTest {
     external_.entries.clear();
     external_.stamped = 0;
   }
-  /// As the server does it.
+  /// Cancels a task that is away, as the server does.
   void cancel(const Task& task) {
     ASSERT_TRUE(tasks_.fetch(task.id).value());
     local_.tasks.erase(task.id);
@@ -256,28 +256,28 @@ class FarTasksLoss : public FarTasksTest {
   std::uint64_t backup_stamp_ = 0;
 };
 
-TEST_F(FarTasksLoss, AnEmptiedSystemIsToldAndWhatMayBeLostIsAnErrorNotNothing) {
+TEST_F(FarTasksLoss, AnEmptiedSystemIsReportedAndATaskThatMayBeLostIsAnError) {
   hand_over_and_back_up();
   EXPECT_FALSE(lost());
   empty_external();
   const Task next = add_here(3, 4h);
   const auto gone = tasks_.find(kept_.id);
-  ASSERT_FALSE(gone) << "before any step has noticed";
+  ASSERT_FALSE(gone) << "find() must notice the loss before a step does";
   EXPECT_EQ(gone.error().code, ErrorCode::unavailable);
   step();
   ASSERT_TRUE(lost());
   EXPECT_NE(lost()->message.find("its generation is 0 and must be at least 1; it keeps 0 tasks and "
-                                 "kept 2; restore its data, or accept the loss: stamp 1"),
+                                 "kept 2 before; restore its data, or accept the loss: stamp 1"),
             std::string::npos)
       << lost()->message;
-  EXPECT_TRUE(is_here(next)) << "nothing more goes there";
+  EXPECT_TRUE(is_here(next)) << "no more tasks are handed over";
   EXPECT_EQ(tasks_.stats().errors, 0U);
   FarTasks after_restart(local_, external_, clock_, options_, 2);
   after_restart.step();
   EXPECT_TRUE(after_restart.stats().lost);
 }
 
-TEST_F(FarTasksLoss, WhatHadBeenCancelledDoesNotComeBackWithAnOlderState) {
+TEST_F(FarTasksLoss, ACancelledTaskDoesNotComeBackWithAnOlderState) {
   hand_over_and_back_up();
   cancel(cancelled_);
   restore_backup();
@@ -288,13 +288,13 @@ TEST_F(FarTasksLoss, WhatHadBeenCancelledDoesNotComeBackWithAnOlderState) {
   step();
   ASSERT_TRUE(lost());
   EXPECT_FALSE(is_here(cancelled_));
-  EXPECT_TRUE(is_here(kept_)) << "it is there, so it is not late";
+  EXPECT_TRUE(is_here(kept_)) << "the task is there, so it must come back in time";
   step();
   EXPECT_TRUE(external_.entries.empty());
 }
 
-// A day after a copy was due nobody remembers that it was forgotten, only that all had come back.
-TEST_F(FarTasksLoss, WhatWasDoneLongAgoDoesNotComeBackWithAnOlderState) {
+// A day after the due time of a forgotten copy, only the time of the last complete look is known.
+TEST_F(FarTasksLoss, ATaskCompletedLongAgoDoesNotComeBackWithAnOlderState) {
   hand_over_and_back_up();
   clock_.advance(4h);
   step();
@@ -308,10 +308,10 @@ TEST_F(FarTasksLoss, WhatWasDoneLongAgoDoesNotComeBackWithAnOlderState) {
   step();
   ASSERT_TRUE(lost());
   EXPECT_TRUE(local_.tasks.empty());
-  EXPECT_FALSE(tasks_.find(later.id)) << "it may be lost";
+  EXPECT_FALSE(tasks_.find(later.id)) << "the task may be lost";
 }
 
-TEST_F(FarTasksLoss, EndsWhenTheRightStateIsBackOrItIsAccepted) {
+TEST_F(FarTasksLoss, EndsWhenTheDataIsRestoredOrTheLossIsAccepted) {
   hand_over_and_back_up();
   const auto right_entries = external_.entries;
   const std::uint64_t right_stamp = external_.stamped;
@@ -325,7 +325,7 @@ TEST_F(FarTasksLoss, EndsWhenTheRightStateIsBackOrItIsAccepted) {
   empty_external();
   step();
   ASSERT_TRUE(lost());
-  external_.stamped = right_stamp;  // as stamp_command() says
+  external_.stamped = right_stamp;  // as the command of stamp_command() does
   const Task next = add_here(3, 4h);
   step();
   EXPECT_FALSE(lost());
@@ -333,11 +333,11 @@ TEST_F(FarTasksLoss, EndsWhenTheRightStateIsBackOrItIsAccepted) {
   EXPECT_FALSE(tasks_.find(kept_.id).value()) << "accepted";
 }
 
-TEST_F(FarTasksLoss, InTheMiddleOfAStepIsNotHiddenByItsStamp) {
+TEST_F(FarTasksLoss, DuringAStepIsNotHiddenByItsStamp) {
   hand_over_and_back_up();
   const Task next = add_here(3, 4h);
   external_.meanwhile = [&] {
-    if (local_.marks.contains(next.id)) empty_external();  // while it is put
+    if (local_.marks.contains(next.id)) empty_external();  // during put()
   };
   step();
   external_.meanwhile = [] {};
@@ -347,8 +347,8 @@ TEST_F(FarTasksLoss, InTheMiddleOfAStepIsNotHiddenByItsStamp) {
   EXPECT_TRUE(lost());
 }
 
-// Another address or name, with an empty system behind it.
-TEST_F(FarTasksLoss, IsNoneWhereNothingWasKept) {
+// For example, the operator has changed the address or the name while no task was away.
+TEST_F(FarTasksLoss, IsNotReportedIfNoTaskWasThere) {
   hand_over_and_back_up();
   clock_.advance(4h);
   step();
@@ -359,16 +359,16 @@ TEST_F(FarTasksLoss, IsNoneWhereNothingWasKept) {
   const Task next = add_here(3, 4h);
   step();
   EXPECT_TRUE(is_there(next));
-  EXPECT_GT(external_.stamped, 1U) << "it goes on from the number that is here";
+  EXPECT_GT(external_.stamped, 1U) << "it must continue from the number that is stored here";
 }
 
-TEST_F(FarTasksLoss, WhatAnOlderStateBringsBackIsALossAlsoWhereNothingWasKept) {
+TEST_F(FarTasksLoss, IsReportedIfAnOlderStateBringsBackTasksEvenIfNoTaskWasThere) {
   hand_over_and_back_up();
   clock_.advance(4h);
   step();
   ASSERT_TRUE(is_here(kept_) && is_here(cancelled_));
   ASSERT_TRUE(external_.entries.empty());
-  local_.tasks.clear();      // done
+  local_.tasks.clear();      // completed
   local_.forgotten.clear();  // a day later
   restore_backup();
   EXPECT_FALSE(tasks_.find(kept_.id).value());
@@ -376,15 +376,15 @@ TEST_F(FarTasksLoss, WhatAnOlderStateBringsBackIsALossAlsoWhereNothingWasKept) {
   EXPECT_NE(lost()->message.find("it keeps 2 tasks and kept 0"), std::string::npos)
       << lost()->message;
   step();
-  EXPECT_TRUE(local_.tasks.empty()) << "done twice";
+  EXPECT_TRUE(local_.tasks.empty()) << "the task came back a second time";
   EXPECT_TRUE(external_.entries.empty());
   step();
-  EXPECT_FALSE(lost()) << "nothing of the older state is left";
+  EXPECT_FALSE(lost()) << "no task of the older state is left";
 }
 
-TEST_F(FarTasksLoss, OfTheFirstBatchIsNotHiddenByItsStamp) {
+TEST_F(FarTasksLoss, OfTheFirstBatchIsNotHiddenByTheFirstStamp) {
   external_.meanwhile = [&] {
-    if (external_.entries.size() == 2) empty_external();  // before it is stamped
+    if (external_.entries.size() == 2) empty_external();  // between put() and the stamp
   };
   step();
   external_.meanwhile = [] {};

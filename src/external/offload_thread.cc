@@ -92,7 +92,8 @@ void OffloadThread::tell(const FarTasksStats& before) {
   if (!is_as_before && events_.on_failed) events_.on_failed(*now.last_error);
 }
 
-/// A command may have noticed it before the step did.
+/// Compares with the last reported state and not with the state before the step, because a command
+/// may have noticed the loss before the step did.
 void OffloadThread::tell_loss(const std::optional<Error>& lost) {
   if (lost.has_value() == is_loss_told_) return;
   is_loss_told_ = lost.has_value();
@@ -102,7 +103,7 @@ void OffloadThread::tell_loss(const std::optional<Error>& lost) {
 
 void OffloadThread::note_stats() {
   std::optional<std::uint64_t> away;
-  // After a failure the next step will tell what is wrong.
+  // After a failed step, size() would fail, too, and wait for its time limit.
   if (far_.stats().failures_in_row == 0) {
     if (const Result<std::uint64_t> size = external_->size()) away = *size;
   }

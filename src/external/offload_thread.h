@@ -1,8 +1,8 @@
-// The thread that FarTasks lives on, between the engine's thread and another system.
+// The thread that runs FarTasks, between the engine's thread and the external scheduler.
 //
-// It steps when FarTasks wants to, and between two steps runs one command that others posted: so
-// neither keeps the other waiting for longer than one answer of the other system takes. Nobody else
-// waits for that system.
+// The thread calls FarTasks::step() when a step is due. Between two steps it runs at most one
+// posted command. So a step and a command never wait for each other longer than one call takes.
+// Only this thread waits for the external scheduler.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,25 @@
 
 namespace detent {
 
-/// `away`: how many tasks were there when it was last asked; also copies that do not count.
+/// `away`: the number of tasks in the external scheduler after the last successful step. It
+/// includes copies that do not count.
 struct OffloadStats {
   std::uint64_t away = 0;
   FarTasksStats moves = {};
 };
 
-/// What is told, on the thread.
+/// Callbacks for the log. The thread calls them.
 struct OffloadEvents {
-  /// A step failed, and the one before it had not, or with another code: other help is needed.
+  /// A step failed. Called for the first of several failures in a row, and for a failure with
+  /// another error code than the previous one, because the operator must then do something else.
   UniqueFunction<void(const Error&)> on_failed = {};
-  /// A step went well again.
+  /// A step succeeded after a failure.
   UniqueFunction<void()> on_recovered = {};
-  /// A record could not be read; it was set aside there.
+  /// A record could not be read. The external scheduler has set it aside.
   UniqueFunction<void(const Error&)> on_damaged = {};
-  /// It has lost changes (FarTasksStats::lost): once, until that ends.
+  /// The external scheduler has lost changes (FarTasksStats::lost). Called once per loss.
   UniqueFunction<void(const Error&)> on_lost = {};
-  /// Its data was restored, or the loss was accepted.
+  /// A loss has ended: the data was restored, or the operator accepted the loss.
   UniqueFunction<void()> on_loss_ended = {};
 };
 
@@ -45,24 +47,25 @@ struct OffloadEvents {
 class OffloadThread {
  public:
   using Command = UniqueFunction<void(FarTasks&)>;
-  /// Most commands that may wait; further ones are refused.
+  /// The most commands that can wait. post() refuses more.
   static constexpr std::size_t kMaxCommands = 1'000;
 
   /// Starts the thread. `engine` and `clock` must outlive this. Requires: validate(options) is ok.
   OffloadThread(EngineThread& engine, std::unique_ptr<ExternalScheduler> external, Clock& clock,
                 const FarTasksOptions& options, OffloadEvents events = {});
-  /// Stops, if stop() has not been called.
+  /// Calls stop().
   ~OffloadThread();
   OffloadThread(const OffloadThread&) = delete;
   OffloadThread& operator=(const OffloadThread&) = delete;
 
-  /// Has `command` run on this thread. Never blocks. Returns false, and drops the command, when too
-  /// many wait or the thread is stopping.
+  /// Runs `command` on this thread. Never blocks. Returns false and drops the command if
+  /// kMaxCommands commands wait or the thread is stopping.
   [[nodiscard]] bool post(Command command) DETENT_EXCLUDES(mutex_);
   OffloadStats stats() const DETENT_EXCLUDES(mutex_);
 
-  /// Ends after what is under way, and joins; commands that still wait are dropped. Idempotent; not
-  /// from its own thread, and before the engine's thread is stopped.
+  /// Finishes the current step or command, drops the waiting commands, and joins the thread. Can be
+  /// called more than once. Do not call it on the thread itself. Call it before the engine's thread
+  /// stops.
   void stop() DETENT_EXCLUDES(mutex_);
 
  private:
@@ -77,17 +80,17 @@ class OffloadThread {
   // Constant after construction.
   Clock& clock_;
 
-  // Synchronises itself.
+  // Thread-safe by itself.
   Doorbell bell_;
 
   // Guarded by mutex_.
-  Mutex joining_;  // only one of several callers of stop() joins
+  Mutex joining_;  // held while stop() joins the thread, so that only one caller joins
   mutable Mutex mutex_;
   std::deque<Command> commands_ DETENT_GUARDED_BY(mutex_);
   OffloadStats stats_ DETENT_GUARDED_BY(mutex_);
   bool stopping_ DETENT_GUARDED_BY(mutex_) = false;
 
-  // Touched only by the thread.
+  // Used only by the thread.
   EngineTasks local_;
   std::unique_ptr<ExternalScheduler> external_;
   FarTasks far_;

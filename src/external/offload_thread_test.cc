@@ -14,7 +14,7 @@ namespace {
 
 using test::Fault;
 
-/// Both threads sleep whenever a test looks, so it may look at what they use.
+/// Both threads sleep whenever a test reads their data.
 class OffloadThreadTest : public EngineFixture {
  public:
   ~OffloadThreadTest() override { stop(); }
@@ -51,7 +51,7 @@ class OffloadThreadTest : public EngineFixture {
   void mend_external() {
     external_->next_fault = [] { return Fault::none; };
   }
-  /// What `look` finds on the engine's thread.
+  /// Runs `look` on the engine's thread and returns its result.
   template <class Look>
   auto on_engine(Look look) {
     std::promise<std::invoke_result_t<Look, Engine&>> promise;
@@ -82,7 +82,7 @@ TEST_F(OffloadThreadTest, FarTasksGoAndComeBackWhenTheyAreNear) {
   for (int i = 0; i < 5; ++i) schedule("q", 30h);
   const TaskId near = schedule("q", 90min);
   start();
-  EXPECT_EQ(external_->entries.size(), 5u) << "batch after batch";
+  EXPECT_EQ(external_->entries.size(), 5u) << "it must continue with the next batch";
   EXPECT_EQ(offload_->stats().away, 5u);
   EXPECT_EQ(offload_->stats().moves.handed_over, 5u);
   EXPECT_TRUE(is_here(near));
@@ -94,7 +94,7 @@ TEST_F(OffloadThreadTest, FarTasksGoAndComeBackWhenTheyAreNear) {
   EXPECT_EQ(ready_count(), 6u);
 }
 
-TEST_F(OffloadThreadTest, ACommandFindsAndFetchesWhatIsThere) {
+TEST_F(OffloadThreadTest, ACommandFindsAndFetchesATaskThatIsAway) {
   const TaskId id = schedule("q", 30h);
   start();
   EXPECT_FALSE(is_here(id));
@@ -108,13 +108,13 @@ TEST_F(OffloadThreadTest, ACommandFindsAndFetchesWhatIsThere) {
   EXPECT_TRUE(is_here(id));
 }
 
-TEST_F(OffloadThreadTest, WhileTheOtherSystemIsDownTasksStayAndItIsSaidOnce) {
+TEST_F(OffloadThreadTest, WhileTheOtherSystemIsDownTasksStayAndTheFailureIsReportedOnce) {
   const TaskId far = schedule("q", 30h);
   schedule("q", 10min);
   is_down_ = true;
   start();
   for (int i = 0; i < 10; ++i) pass(1min);
-  EXPECT_EQ(ready_count(), 1u) << "what is near goes on";
+  EXPECT_EQ(ready_count(), 1u) << "near tasks must still become ready";
   EXPECT_TRUE(is_here(far));
   EXPECT_EQ(failed_, 1);
   EXPECT_EQ(recovered_, 0);
@@ -128,7 +128,7 @@ TEST_F(OffloadThreadTest, WhileTheOtherSystemIsDownTasksStayAndItIsSaidOnce) {
   EXPECT_EQ(offload_->stats().moves.failures_in_row, 0u);
 }
 
-TEST_F(OffloadThreadTest, AnotherKindOfFailureIsSaidTooAndOnce) {
+TEST_F(OffloadThreadTest, AFailureWithAnotherCodeIsReportedOnceToo) {
   const TaskId far = schedule("q", 30h);
   is_down_ = true;
   start();
@@ -144,7 +144,7 @@ TEST_F(OffloadThreadTest, AnotherKindOfFailureIsSaidTooAndOnce) {
   EXPECT_FALSE(is_here(far));
 }
 
-TEST_F(OffloadThreadTest, WhatIsAwayIsToldFromTheLastStepThatWentWell) {
+TEST_F(OffloadThreadTest, TheCountOfAwayTasksIsFromTheLastSuccessfulStep) {
   schedule("q", 30h);
   start();
   break_external();
@@ -152,7 +152,7 @@ TEST_F(OffloadThreadTest, WhatIsAwayIsToldFromTheLastStepThatWentWell) {
   EXPECT_EQ(offload_->stats().away, 1u);
 }
 
-TEST_F(OffloadThreadTest, ADamagedRecordIsTold) {
+TEST_F(OffloadThreadTest, ADamagedRecordIsReported) {
   start();
   external_->damaged_next.push_back({ErrorCode::data_loss, "spoilt", ""});
   pass(1min);
@@ -160,7 +160,7 @@ TEST_F(OffloadThreadTest, ADamagedRecordIsTold) {
   EXPECT_EQ(offload_->stats().moves.damaged, 1u);
 }
 
-TEST_F(OffloadThreadTest, ALossIsToldOnceAlsoWhereACommandNoticedItFirst) {
+TEST_F(OffloadThreadTest, ALossIsReportedOnceEvenIfACommandNoticedItFirst) {
   const TaskId id = schedule("q", 30h);
   start();
   external_->entries.clear();
@@ -180,7 +180,7 @@ TEST_F(OffloadThreadTest, ALossIsToldOnceAlsoWhereACommandNoticedItFirst) {
   EXPECT_FALSE(offload_->stats().moves.lost);
 }
 
-TEST_F(OffloadThreadTest, TooManyCommandsAreRefusedAndAStopDropsThoseThatWait) {
+TEST_F(OffloadThreadTest, TooManyCommandsAreRefusedAndAStopDropsWaitingCommands) {
   start();
   std::promise<void> entered;
   std::promise<void> leave;
@@ -189,7 +189,7 @@ TEST_F(OffloadThreadTest, TooManyCommandsAreRefusedAndAStopDropsThoseThatWait) {
     leave.get_future().wait();
   }));
   entered.get_future().wait();
-  std::atomic<int> run = 0;  // by the thread; read after it is joined
+  std::atomic<int> run = 0;  // changed by the thread
   for (std::size_t i = 0; i < OffloadThread::kMaxCommands; ++i) {
     ASSERT_TRUE(offload_->post([&run](FarTasks&) { ++run; }));
   }

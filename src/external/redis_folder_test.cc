@@ -1,5 +1,6 @@
-// Whose tasks lie under a name in Redis: two data folders never mix theirs. Against a real
-// redis-server; the same in another detent server is in tests/durability/remote_detent_test.cc.
+// The owner of the tasks under a name in Redis: tasks of two data folders are never mixed. The
+// tests use a real redis-server. tests/durability/remote_detent_test.cc tests the same with another
+// detent server.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +55,7 @@ class RedisFolder : public testing::Test {
   test::RedisServer server_;
 };
 
-TEST_F(RedisFolder, ANewOneIsRefusedWhereTasksOfAnotherLieAndIsToldWhatToDo) {
+TEST_F(RedisFolder, AnotherFolderIsRefusedWhileTasksAreThereAndTheErrorSaysWhatToDo) {
   const auto first = of_folder("first");
   ASSERT_TRUE(put(*first, 256));
   const auto second = of_folder("second");
@@ -73,28 +74,28 @@ TEST_F(RedisFolder, ANewOneIsRefusedWhereTasksOfAnotherLieAndIsToldWhatToDo) {
   expect_refused(second->take({.now = kStart, .until = kStart}).error());
   expect_refused(second->forget(ids).error());
   expect_refused(second->size().error());
-  EXPECT_EQ(first->find(ids[0]).value(), example_task(256, kStart)) << "and is not disturbed";
+  EXPECT_EQ(first->find(ids[0]).value(), example_task(256, kStart)) << "the owner is not disturbed";
 
   say({"DEL", "{detent:default}:records", "{detent:default}:due", "{detent:default}:claims"});
   EXPECT_TRUE(put(*second, 256));
   expect_refused(put(*of_folder("first"), 257).error());
 }
 
-TEST_F(RedisFolder, AnEmptyNameIsTakenAndTheOneBeforeSeesNothingOfWhatLiesThereThen) {
+TEST_F(RedisFolder, ANameWithoutTasksCanBeTakenAndThePreviousOwnerIsThenRefused) {
   const auto first = of_folder("first");
   ASSERT_TRUE(put(*first, 256));
   ASSERT_TRUE(first->forget(std::array{TaskId{256}}));
   const auto second = of_folder("second");
   ASSERT_TRUE(put(*second, 256));
-  EXPECT_EQ(first->find(TaskId{256}).error().code, ErrorCode::unavailable) << "it is the other's";
+  EXPECT_EQ(first->find(TaskId{256}).error().code, ErrorCode::unavailable) << "the task of another";
   expect_refused(first->find(TaskId{256}).error());
   expect_refused(put(*first, 256).error());
   EXPECT_EQ(second->size().value(), 1U);
   ASSERT_TRUE(second->forget(std::array{TaskId{256}}));
-  EXPECT_TRUE(put(*first, 256)) << "once it is empty";
+  EXPECT_TRUE(put(*first, 256)) << "the name has no tasks any more";
 }
 
-TEST_F(RedisFolder, TasksWhoseFolderWasRemovedAreOfWhoComesFirst) {
+TEST_F(RedisFolder, WithoutTheFolderKeyTasksBelongToTheFirstServerThatConnects) {
   ASSERT_TRUE(put(*of_folder("first"), 256));
   ASSERT_EQ(say({"DEL", "{detent:default}:folder"}).integer, 1);
   const auto second = of_folder("second");
@@ -103,12 +104,12 @@ TEST_F(RedisFolder, TasksWhoseFolderWasRemovedAreOfWhoComesFirst) {
   expect_refused(of_folder("first")->size().error());
 }
 
-TEST_F(RedisFolder, ACopyOfAFolderIsTheSameOne) {
+TEST_F(RedisFolder, ACopyOfAFolderOwnsTheSameTasks) {
   ASSERT_TRUE(put(*of_folder("first"), 256));
   EXPECT_EQ(of_folder("first")->find(TaskId{256}).value(), example_task(256, kStart));
 }
 
-TEST_F(RedisFolder, TwoServersAtWorkAtOnceLoseNothing) {
+TEST_F(RedisFolder, TwoFoldersThatShareANameLoseNoTask) {
   struct Side {
     test::FakeLocal local;
     std::map<TaskId, Task> all;
@@ -131,7 +132,7 @@ TEST_F(RedisFolder, TwoServersAtWorkAtOnceLoseNothing) {
     side.far =
         std::make_unique<FarTasks>(side.local, *side.redis, clock, FarTasksOptions{.batch = 30}, 1);
   }
-  std::array<std::uint64_t, 2> most{};  // that were away
+  std::array<std::uint64_t, 2> most{};  // the most tasks that were away, for each side
   for (int minute = 0; minute < 60 * 8; ++minute) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
       sides.at(i).far->step();
@@ -141,7 +142,7 @@ TEST_F(RedisFolder, TwoServersAtWorkAtOnceLoseNothing) {
   }
   for (const Side& side : sides) EXPECT_EQ(side.local.tasks, side.all);
   EXPECT_EQ(most[0], 100U);
-  EXPECT_GT(most[1], 0U) << "once those of the first had come back";
+  EXPECT_GT(most[1], 0U) << "it takes over after the tasks of the first have come back";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// A real redis-server that loses what it kept, or is put back to an older state, with a real engine
-// on the other side. What follows from a loss in general is in far_tasks_test.cc, the same in
-// another detent server in tests/durability/remote_detent_test.cc.
+// A real redis-server that loses its data, or gets an older state back, with a real engine on the
+// other side. far_tasks_test.cc tests losses in general. tests/durability/remote_detent_test.cc
+// tests them with another detent server.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,13 +25,14 @@ class RedisLoss : public EngineFixture {
     ASSERT_EQ(server_.start(), "");
     connect();
   }
-  /// As a server does at its start.
+  /// Connects as a server does when it starts.
   void connect() {
     far_.reset();
     redis_ = RedisScheduler::create(server_.options()).value();
     far_.emplace(tasks_, *redis_, clock_, options_, 1);
   }
-  /// Until there is nothing more to do, also where the first call finds the connection closed.
+  /// Steps until no work is left. The second round is needed if the first step finds
+  /// the connection closed.
   void steps() {
     for (int i = 0; i < 2; ++i) {
       while (far_->step() <= clock_.now()) {
@@ -51,7 +52,7 @@ class RedisLoss : public EngineFixture {
     ASSERT_TRUE(connection->send(command));
     ASSERT_NE(connection->receive().value().kind, RedisReply::Kind::error);
   }
-  /// Why there is a loss; empty when there is none.
+  /// The message about the loss, or "" if there is none.
   std::string lost() const {
     const std::optional<Error>& lost = far_->stats().lost;
     return lost ? lost->message : "";
@@ -68,12 +69,12 @@ class RedisLoss : public EngineFixture {
   std::optional<FarTasks> far_;
 };
 
-TEST_F(RedisLoss, FlushAllIsToldUntilItIsAcceptedAndHidesNoTask) {
+TEST_F(RedisLoss, FlushAllIsReportedUntilItIsAcceptedAndHidesNoTask) {
   const std::vector<TaskId> ids = schedule_far(500);
   ASSERT_EQ(redis_->size().value(), 500u);
   EXPECT_EQ(lost(), "");
   say({"FLUSHALL"});
-  for (int i = 0; i < 2; ++i) EXPECT_FALSE(far_->find(ids[0])) << "not: it is nowhere";
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(far_->find(ids[0])) << "it must be an error";
   steps();
   EXPECT_NE(lost().find("it has lost changes: its generation is 0"), std::string::npos) << lost();
   EXPECT_NE(lost().find("it keeps 0 tasks and kept 500"), std::string::npos) << lost();
@@ -81,8 +82,8 @@ TEST_F(RedisLoss, FlushAllIsToldUntilItIsAcceptedAndHidesNoTask) {
   connect();
   const TaskId next = schedule("q", 48h);
   steps();
-  EXPECT_NE(lost(), "") << "a start changes nothing";
-  EXPECT_TRUE(state_of(next)) << "no more is given to it";
+  EXPECT_NE(lost(), "") << "a restart must not accept the loss";
+  EXPECT_TRUE(state_of(next)) << "no more tasks are handed over";
   const std::string command =
       "redis-cli -s '" + server_.socket() + "' SET '{detent:default}:generation' ";
   const std::size_t at = lost().find(command);
@@ -90,11 +91,11 @@ TEST_F(RedisLoss, FlushAllIsToldUntilItIsAcceptedAndHidesNoTask) {
   say({"SET", "{detent:default}:generation", lost().substr(at + command.size())});
   steps();
   EXPECT_EQ(lost(), "");
-  EXPECT_EQ(redis_->size().value(), 1u) << "it goes on";
+  EXPECT_EQ(redis_->size().value(), 1u) << "tasks are handed over again";
   EXPECT_FALSE(far_->find(ids[0]).value());
 }
 
-TEST_F(RedisLoss, AnOlderLogIsToldAndBringsNoCancelledTaskBack) {
+TEST_F(RedisLoss, AnOlderLogIsReportedAndBringsNoCancelledTaskBack) {
   const TestFolder backup;
   std::vector<TaskId> ids = schedule_far(500);
   server_.kill();
@@ -117,14 +118,14 @@ TEST_F(RedisLoss, AnOlderLogIsToldAndBringsNoCancelledTaskBack) {
   EXPECT_NE(lost().find("it keeps 500 tasks and kept 700"), std::string::npos) << lost();
   EXPECT_FALSE(far_->find(ids[0]).value()) << "cancelled";
   EXPECT_TRUE(far_->find(ids[100]).value());
-  EXPECT_FALSE(far_->find(missing)) << "it may be lost, which is no answer";
+  EXPECT_FALSE(far_->find(missing)) << "the task may be lost, so it must be an error";
   advance(48h);
   steps();
   settle();
   std::vector<TaskId> leased = lease_ids("q", 1'000);
   std::ranges::sort(leased);
   ids.erase(ids.begin(), ids.begin() + 100);
-  EXPECT_EQ(leased, ids) << "those that are left are not late, and come once";
+  EXPECT_EQ(leased, ids) << "each remaining task must come once, and in time";
   steps();
   EXPECT_EQ(redis_->size().value(), 0u);
 }

@@ -15,14 +15,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// What one call of a script carries at most, so that Redis is never busy for long; a single record
-/// may be larger.
+/// The most tasks and bytes in one script call, so that Redis is never busy for long. A single
+/// record may be larger.
 constexpr std::size_t kCallTasks = 128;
 constexpr std::size_t kCallBytes = std::size_t{256} << 10;
 
 constexpr std::size_t kDigits = 16;
 
-/// 16 digits, so that numbers sort as their texts do: ids are below 2^53, times before year 10000.
+/// Pads to 16 digits, so that texts sort as their numbers do. Ids are below 2^53, and times are
+/// before the year 10000, so 16 digits are enough.
 std::string digits(std::uint64_t number) {
   std::string text = std::to_string(number);
   DETENT_CHECK(text.size() <= kDigits);
@@ -34,7 +35,7 @@ std::string digits(WallTime time) {
   DETENT_CHECK(time < kWallTimeEnd);
   return digits(static_cast<std::uint64_t>(time.time_since_epoch().count()));
 }
-/// For comparing only: a time outside of what tasks may have becomes the nearest.
+/// For comparisons only: a time outside the range of due times becomes the nearest time in it.
 std::string digits_within(WallTime time) {
   return digits(std::clamp(time, WallTime{}, kWallTimeEnd - milliseconds{1}));
 }
@@ -44,22 +45,22 @@ Error damaged(std::string_view id, std::string_view cause) {
           "read record of task " + std::string(id) + ": " + std::string(cause), ""};
 }
 
-/// `value` is the due time and the record, as they are in the hash.
+/// `value` is the due time followed by the record, as in the hash.
 Result<Task> decode(std::string_view id_digits, std::string_view value) {
   std::string_view number = id_digits;
   number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
   const std::optional<TaskId> id = parse_task_id(number);
-  if (!id || id_digits != digits(*id)) return damaged(id_digits, "its key is no id");
-  if (value.size() < kDigits) return damaged(id_digits, "it is cut off");
+  if (!id || id_digits != digits(*id)) return damaged(id_digits, "its key is not a task id");
+  if (value.size() < kDigits) return damaged(id_digits, "it is too short");
   ASSIGN_OR_RETURN(Task task, decode_record(*id, value.substr(kDigits)));
   if (value.substr(0, kDigits) != digits_within(task.due_at)) {
-    return damaged(id_digits, "it stands under another due time");
+    return damaged(id_digits, "its due time differs from the one that is stored before it");
   }
   return task;
 }
 
 Error no_such_reply(std::string_view verb) {
-  return {ErrorCode::internal, std::string(verb) + ": a reply of another form than the script's",
+  return {ErrorCode::internal, std::string(verb) + ": unexpected type of reply from the script",
           ""};
 }
 
@@ -68,23 +69,23 @@ Error no_such_reply(std::string_view verb) {
 Result<std::unique_ptr<RedisScheduler>> RedisScheduler::create(RedisOptions options) {
   TRY(parse_redis_address(options.address));
   if (!is_queue_name(options.name)) {
-    return Error{ErrorCode::invalid_argument, "must be a name as those of queues", "name"};
+    return Error{ErrorCode::invalid_argument, "must be a valid queue name", "name"};
   }
   if (options.folder.empty()) {
-    return Error{ErrorCode::invalid_argument, "must be a data folder's identity", "folder"};
+    return Error{ErrorCode::invalid_argument, "must be the identity of a data folder", "folder"};
   }
   if (!options.user.empty() && options.password.empty()) {
-    return Error{ErrorCode::invalid_argument, "a user needs a password", "password"};
+    return Error{ErrorCode::invalid_argument, "required, because a user is given", "password"};
   }
   if (options.timeouts.connect <= milliseconds{0} || options.timeouts.command <= milliseconds{0}) {
-    return Error{ErrorCode::invalid_argument, "must be above 0", "timeouts"};
+    return Error{ErrorCode::invalid_argument, "must be greater than 0", "timeouts"};
   }
   return std::unique_ptr<RedisScheduler>(new RedisScheduler(std::move(options)));
 }
 
 Result<std::vector<RedisReply>> RedisScheduler::exchange(std::string_view verb, const Send& send) {
   auto replies = try_exchange(send);
-  // Calls may be repeated, and one that is refused as a whole (take) has claimed nothing.
+  // A repeat is safe: calls can be repeated, and a take() whose script was missing claimed nothing.
   if (!replies && has_lost_scripts_) replies = try_exchange(send);
   if (replies) return replies;
   return with_context(std::string(verb) + ": redis at " + options_.address,
@@ -93,9 +94,10 @@ Result<std::vector<RedisReply>> RedisScheduler::exchange(std::string_view verb, 
 
 Result<std::vector<RedisReply>> RedisScheduler::try_exchange(const Send& send) {
   has_lost_scripts_ = false;
-  // Redis closes idle connections, and is started anew: no reason to fail the next call.
+  // Redis closes idle connections, and closes all when it restarts. This is no reason to fail the
+  // next call.
   if (session_ && !session_->is_open()) session_.reset();
-  // Only a session without an error is kept: replies of a call that failed might be outstanding.
+  // Keep a session only after success: after an error, replies of the failed call may still come.
   std::unique_ptr<RedisSession> session = std::move(session_);
   if (!session) {
     ASSIGN_OR_RETURN(session, RedisSession::open(options_));

@@ -1,8 +1,10 @@
-// Far tasks in Redis: a sorted set by due time, a hash of records, a sorted set of claims.
+// Keeps far tasks in Redis: a sorted set of due times, a hash of records, and a sorted set of
+// claims.
 //
-// Each verb is one Lua script, so it happens as a whole or not at all, and large calls are cut into
-// many that are on their way together. What Redis must be set up for, whose tasks may lie there and
-// how a connection that was given up is kept from doing anything later is in redis_session.h.
+// Each operation is one Lua script, so it is atomic. A call for many tasks is split into several
+// script calls, which are sent without waiting for the replies. redis_session.h says which settings
+// Redis needs, how it knows the owner of the tasks, and why an abandoned connection changes
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +20,12 @@
 
 namespace detent {
 
-/// Connects when it is first used, and again after an error: each call tries once, the caller
-/// decides when to call again. Redis Cluster is not followed: all keys are on one node, give that.
+/// Connects at the first call, and again after an error. Each call tries once; the caller decides
+/// when to try again. It does not follow the redirections of Redis Cluster. All keys are on one
+/// node of a cluster, so give the address of this node.
 class RedisScheduler final : public ExternalScheduler {
  public:
-  /// Does not connect yet. Errors: invalid_argument, naming the option.
+  /// Does not connect yet. Errors: invalid_argument; the error names the option.
   static Result<std::unique_ptr<RedisScheduler>> create(RedisOptions options);
   RedisScheduler(const RedisScheduler&) = delete;
   RedisScheduler& operator=(const RedisScheduler&) = delete;
@@ -38,7 +41,7 @@ class RedisScheduler final : public ExternalScheduler {
   std::string stamp_command(std::uint64_t generation) const override;
 
  private:
-  /// Sends commands; answers how many, which is how many replies come.
+  /// Sends commands. Returns the number of replies that will come.
   using Send = std::function<Result<std::size_t>(RedisSession&)>;
 
   explicit RedisScheduler(RedisOptions options) : options_(std::move(options)) {}
@@ -49,7 +52,7 @@ class RedisScheduler final : public ExternalScheduler {
 
   RedisOptions options_;
   std::unique_ptr<RedisSession> session_;  // null: not connected
-  bool has_lost_scripts_ = false;          // was the reason of the last error
+  bool has_lost_scripts_ = false;          // whether the last error came from missing scripts
 };
 
 }  // namespace detent

@@ -1,5 +1,5 @@
-// What is left when Redis is killed, hangs or comes back: nothing that it accepted is lost, and
-// nothing that was given up happens later.
+// Redis is killed, hangs or comes back. Every task that it accepted survives, and a call that timed
+// out has no effect later.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -34,7 +34,7 @@ std::unique_ptr<RedisScheduler> open(RedisOptions options) {
   return RedisScheduler::create(std::move(options)).value();
 }
 
-TEST(RedisCrash, WhatWasAcceptedSurvivesKillNine) {
+TEST(RedisCrash, AcceptedTasksSurviveKillNine) {
   RedisServer server;
   ASSERT_EQ(server.start(), "");
   const auto redis = open(server.options());
@@ -51,10 +51,10 @@ TEST(RedisCrash, WhatWasAcceptedSurvivesKillNine) {
   EXPECT_NE(down.error().message.find(server.socket() + ": cannot connect"), std::string::npos);
   ASSERT_EQ(server.start(), "");
   EXPECT_EQ(redis->size().value(), 297U);
-  EXPECT_EQ(redis->take(kAll)->tasks.size(), 199U) << "claims survive too";
+  EXPECT_EQ(redis->take(kAll)->tasks.size(), 199U) << "claims must survive, too";
 }
 
-TEST(RedisCrash, KilledInTheMiddleOfPutsItHasAllThatItAccepted) {
+TEST(RedisCrash, ARedisKilledDuringPutsHasAllAcceptedTasks) {
   RedisServer server;
   ASSERT_EQ(server.start(), "");
   const auto redis = open(server.options());
@@ -87,7 +87,7 @@ TEST(RedisCrash, KilledInTheMiddleOfPutsItHasAllThatItAccepted) {
   EXPECT_LE(there.size(), accepted + kBatch);
 }
 
-TEST(RedisCrash, ARedisThatHangsIsGivenUpInTimeAndUsedAgainWhenItGoesOn) {
+TEST(RedisCrash, ACallToAHangingRedisTimesOutAndALaterCallSucceeds) {
   RedisServer server;
   ASSERT_EQ(server.start(), "");
   const auto redis = open(server.options());
@@ -103,11 +103,11 @@ TEST(RedisCrash, ARedisThatHangsIsGivenUpInTimeAndUsedAgainWhenItGoesOn) {
   EXPECT_EQ(redis->size().value(), 1U);
 }
 
-TEST(RedisCrash, ACommandThatArrivesWhenALaterSessionHasBegunDoesNothing) {
+TEST(RedisCrash, ACommandOfAnEarlierSessionDoesNothing) {
   RedisServer server;
   ASSERT_EQ(server.start(), "");
   const auto given_up = RedisSession::open(server.options()).value();
-  // Not sent before its reply is asked for: so long it is on its way.
+  // send() only buffers the command until receive(). So the command arrives after the next session.
   ASSERT_TRUE(given_up->send(RedisScript::forget, std::array{std::string("0000000000000001")}));
   const auto redis = open(server.options());
   ASSERT_TRUE(redis->put(std::array{example_task(1, kStart)}));
@@ -115,7 +115,7 @@ TEST(RedisCrash, ACommandThatArrivesWhenALaterSessionHasBegunDoesNothing) {
   EXPECT_EQ(redis->size().value(), 1U);
 }
 
-TEST(RedisCrash, SendingToARedisThatDiedIsAnErrorNotTheEndOfTheProcess) {
+TEST(RedisCrash, SendingToADeadRedisIsAnErrorAndDoesNotKillTheProcess) {
   RedisServer server;
   ASSERT_EQ(server.start(), "");
   const auto connection =
@@ -127,7 +127,7 @@ TEST(RedisCrash, SendingToARedisThatDiedIsAnErrorNotTheEndOfTheProcess) {
   EXPECT_EQ(sent.error().code, ErrorCode::unavailable);
 }
 
-TEST(RedisCrash, FarTasksLoseNothingWhileRedisComesAndGoes) {
+TEST(RedisCrash, FarTasksLoseNoTaskWhileRedisIsKilledAndStartedAgain) {
   RedisServer server;
   ASSERT_EQ(server.start(), "");
   const auto redis = open(server.options());

@@ -1,7 +1,9 @@
-// A real redis-server of a test's own: on a socket in a folder of its own, killed at the end, and
-// with the test process if that dies first. It can be killed and started again on what it kept.
+// A real redis-server for one test, with its own socket and folder. It is killed at the end of the
+// test, and also when the test process dies first. A test can kill it, and start it again with the
+// same data.
 //
-// Nothing sleeps: the server says on its standard output when it is ready. Tests only.
+// The rig does not sleep: it waits until the server reports on standard output that it is ready.
+// Tests only.
 #pragma once
 
 #include <signal.h>
@@ -27,7 +29,7 @@ namespace detent::test {
 
 class RedisServer {
  public:
-  /// `settings` are more of its command line: {"--requirepass", "secret"}.
+  /// `settings` are added to the command line, for example {"--requirepass", "secret"}.
   explicit RedisServer(std::vector<std::string> settings = {}) : settings_(std::move(settings)) {
     std::string path = (std::filesystem::temp_directory_path() / "detent-redis-XXXXXX").string();
     DETENT_CHECK(::mkdtemp(path.data()) != nullptr);
@@ -41,7 +43,7 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
-  /// Starts it on what the folder holds. Returns: "", or why there is none.
+  /// Starts the server with the data in the folder. Returns "", or the reason for a failure.
   std::string start() {
     std::array<int, 2> ends{};
     DETENT_CHECK(::pipe(ends.data()) == 0);
@@ -57,7 +59,7 @@ class RedisServer {
     return await_ready();
   }
 
-  /// kill -9, with the children that rewrite its log.
+  /// Kills the server with signal 9, and also its children, which rewrite its log.
   void kill() {
     if (process_ > 0) {
       kill_only();
@@ -66,19 +68,19 @@ class RedisServer {
     }
     if (output_ != nullptr) std::fclose(std::exchange(output_, nullptr));
   }
-  /// For killing it from another thread, which leaves the rest to kill().
+  /// Only sends the signal, so another thread may call it. Call kill() later for the clean-up.
   void kill_only() const {
-    // It has no group of its own before it runs.
+    // The server has no process group of its own until run() has created one.
     if (::kill(-process_, SIGKILL) != 0) ::kill(process_, SIGKILL);
   }
-  /// Once this returns it does nothing, until go_on().
+  /// Stops the process. It does nothing until go_on().
   void pause() const {
     ::kill(process_, SIGSTOP);
     ::waitpid(process_, nullptr, WUNTRACED);
   }
   void go_on() const { ::kill(process_, SIGCONT); }
 
-  /// What it keeps, copied while it does not run.
+  /// Copies the data of the server. Call it only while the server does not run.
   void copy_log_to(const std::filesystem::path& copy) const {
     std::filesystem::copy(folder_ / kLog, copy, std::filesystem::copy_options::recursive);
   }
@@ -88,7 +90,7 @@ class RedisServer {
   }
 
   std::string socket() const { return folder_ / "socket"; }
-  /// As a test that needs no more uses it: a short time-out only where one is to run out.
+  /// Options with a long timeout. A test that needs a timeout sets a short one itself.
   RedisOptions options() const {
     return {.address = socket(),
             .folder = "folder-1",

@@ -11,21 +11,22 @@ namespace detent {
 namespace {
 
 // The keys, in the order of KEYS:
-//   due      sorted set: id → due time, of the tasks that are not claimed
-//   records  hash: id → due time and record, of all tasks
-//   claims   sorted set: id → when the claim runs out
-//   owner    the number of the session that may change something
-//   damaged  hash: id → what was under it, for people
-//   folder   the identity of the data folder whose tasks they are
-//   generation  what was stamped last
-// Ids and due times are decimals of 16 digits, so that ids sort as numbers do; times are wall
-// milliseconds, exact in the doubles that sorted sets keep. ARGV[1] is the session's number.
+//   due         sorted set: id → due time, of the tasks that are not claimed
+//   records     hash: id → due time and record, of all tasks
+//   claims      sorted set: id → end of the claim
+//   owner       the number of the session that may change the tasks
+//   damaged     hash: id → due time and record of tasks that could not be read, for the operator
+//   folder      the identity of the data folder that owns the tasks
+//   generation  the number that was stamped last
+// Ids and due times are decimal numbers with 16 digits, so that ids sort as numbers. Times are
+// milliseconds since 1970, which the doubles in sorted sets store exactly. ARGV[1] is the number of
+// the session.
 constexpr std::array<std::string_view, 7> kKeys{"due",     "records", "claims",      "owner",
                                                 "damaged", "folder",  kGenerationKey};
 
-/// Answers the number of the session, or nothing where tasks of another folder lie. If somebody has
-/// removed `folder`, the tasks belong to the first server that connects (external-scheduler.md).
-/// ARGV[1] is the folder here.
+/// ARGV[1] is the identity of the data folder here. Returns the number of the new session, or nil
+/// if tasks of another folder are there. If somebody has removed the key `folder`, the tasks belong
+/// to the first server that connects (docs/guides/external-scheduler.md).
 constexpr std::string_view kTakeOver = R"lua(
 local records, owner, folder = KEYS[2], KEYS[4], KEYS[6]
 local there = redis.call('GET', folder)
@@ -41,7 +42,7 @@ if redis.call('GET', KEYS[4]) ~= ARGV[1] then
 end
 )lua";
 
-/// id, due time and record, for each task.
+/// Arguments: id, due time and record of each task.
 constexpr std::string_view kPut = R"lua(
 for i = 2, #ARGV, 3 do
   redis.call('HSET', records, ARGV[i], ARGV[i + 1] .. ARGV[i + 2])
@@ -51,7 +52,7 @@ end
 return 0
 )lua";
 
-/// An id. Answers 0: cancelled; 1: claimed; 2: not there.
+/// Argument: an id. Returns 0: cancelled, 1: claimed, 2: not there.
 constexpr std::string_view kCancel = R"lua(
 if redis.call('HEXISTS', records, ARGV[2]) == 0 then return 2 end
 if redis.call('ZSCORE', claims, ARGV[2]) then return 1 end
@@ -60,12 +61,13 @@ redis.call('ZREM', due, ARGV[2])
 return 0
 )lua";
 
-/// An id. Answers due time and record.
+/// Argument: an id. Returns the due time and the record as one text.
 constexpr std::string_view kFind = R"lua(
 return redis.call('HGET', records, ARGV[2])
 )lua";
 
-/// Now, until, limit, when the new claims run out. Answers id, due time and record in turn.
+/// Arguments: now, until, limit, end of the new claims. Returns a list: id, due time with record,
+/// and so on.
 constexpr std::string_view kTake = R"lua(
 local now, latest, limit, claimed_until = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local function unclaim(from, to)
@@ -92,7 +94,7 @@ end
 return taken
 )lua";
 
-/// Ids.
+/// Arguments: ids.
 constexpr std::string_view kForget = R"lua(
 for i = 2, #ARGV do
   redis.call('HDEL', records, ARGV[i])
@@ -102,7 +104,7 @@ end
 return 0
 )lua";
 
-/// Ids.
+/// Arguments: ids.
 constexpr std::string_view kSetAside = R"lua(
 for i = 2, #ARGV do
   local value = redis.call('HGET', records, ARGV[i])
@@ -118,7 +120,7 @@ constexpr std::string_view kSize = R"lua(
 return redis.call('HLEN', records)
 )lua";
 
-/// The generation that must be there, and the next.
+/// Arguments: the generation that must be there, and the next one.
 constexpr std::string_view kStamp = R"lua(
 if (tonumber(redis.call('GET', KEYS[7]) or '') or 0) ~= tonumber(ARGV[2]) then
   return redis.error_reply('LOST its generation is no longer ' .. ARGV[2])
@@ -127,16 +129,16 @@ redis.call('SET', KEYS[7], ARGV[3])
 return 0
 )lua";
 
-/// Answers a generation.
+/// Returns the generation.
 constexpr std::string_view kGeneration = R"lua(
 return redis.call('GET', KEYS[7])
 )lua";
 
-/// By RedisScript.
+/// In the order of RedisScript.
 constexpr std::array<std::string_view, kRedisScripts> kScripts{
     kPut, kCancel, kFind, kTake, kForget, kSetAside, kSize, kStamp, kGeneration};
 
-/// What Redis said, and what its first word means for the caller.
+/// Translates an error reply of Redis. Its first word decides which error code the caller gets.
 Error to_error(const std::string& text) {
   const auto is = [&text](std::string_view word) { return text.starts_with(word); };
   ErrorCode code = ErrorCode::unavailable;  // LOADING, MISCONF, READONLY, …
@@ -146,9 +148,9 @@ Error to_error(const std::string& text) {
     advice = " (raise its maxmemory)";
   } else if (is("NOAUTH") || is("WRONGPASS") || is("NOPERM") || is("ERR AUTH")) {
     code = ErrorCode::invalid_argument;
-    advice = " (give the user and the password of one that may run scripts)";
+    advice = " (give the user and the password of a Redis user that may run scripts)";
   } else if (is("STALE")) {
-    advice = " (each server needs a name of its own)";
+    advice = " (give each server its own name: ?name=NAME in --external)";
   }
   return {code, text + advice, ""};
 }
@@ -163,14 +165,14 @@ Error not_durable(std::string_view name, const std::string& value, std::string_v
 Error of_another_folder(const RedisOptions& options) {
   return {ErrorCode::invalid_argument,
           "the tasks under the name '" + options.name +
-              "' are of another data folder; give this server a name of its own in --external "
-              "(?name=NAME), or, to give those tasks up: " +
+              "' are of another data folder; give this server its own name in --external "
+              "(?name=NAME), or give up those tasks: " +
               options.command() + "DEL '" + options.key("records") + "' '" + options.key("due") +
               "' '" + options.key("claims") + "'",
           "name"};
 }
 
-/// As a word of a shell.
+/// Quotes a text as one word of a shell command.
 std::string quoted(std::string_view text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -229,7 +231,7 @@ Result<void> RedisSession::check_durability() {
   ASSIGN_OR_RETURN(const std::string sync, setting("appendfsync"));
   if (sync != "always") return not_durable("appendfsync", sync, "always");
   ASSIGN_OR_RETURN(const std::string policy, setting("maxmemory-policy"));
-  // The volatile policies drop only keys with a time to live; ours have none.
+  // The volatile policies evict only keys with a time to live, and our keys have none.
   if (policy.starts_with("allkeys")) return not_durable("maxmemory-policy", policy, "noeviction");
   return ok();
 }
@@ -240,10 +242,11 @@ Result<std::string> RedisSession::setting(std::string_view name) {
   if (reply.elements.size() == 2) return std::move(reply.elements[1].text);
   const bool is_refused = reply.text.starts_with("ERR") || reply.text.starts_with("NOPERM");
   if (reply.kind == RedisReply::Kind::error && !is_refused) return to_error(reply.text);
-  return Error{ErrorCode::invalid_argument,
-               "it does not tell its settings (CONFIG GET), so it may lose tasks; if you know that "
-               "it keeps what it accepted, have that assumed",
-               std::string(name)};
+  return Error{
+      ErrorCode::invalid_argument,
+      "it refuses CONFIG GET, so its settings cannot be checked and it may lose tasks; allow "
+      "this command for the Redis user",
+      std::string(name)};
 }
 
 Result<void> RedisSession::load_scripts() {

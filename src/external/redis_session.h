@@ -1,13 +1,13 @@
-// A connection to Redis that is logged in, has our scripts loaded and owns our keys.
+// A connection to Redis that is logged in, has loaded the scripts and owns the keys of this server.
 //
-// Whoever opens a session increments the number under the key `owner`, and every script first
-// compares that number with the session's. So a command of an earlier session that is still on its
-// way (its server gave up waiting, or another took over) does nothing: a fencing token, as in
-// Kleppmann's "How to do distributed locking" (2016).
+// Each new session increments the number under the key `owner`. Every script first compares this
+// number with the number of its session. So a delayed command of an earlier session does nothing.
+// Commands are delayed if their server stopped waiting for them, or if another server took over.
+// The number is a fencing token, as in Kleppmann's "How to do distributed locking" (2016).
 //
-// Under the key `folder` stands whose tasks they are. In the same step in which a session takes
-// over it looks there, and is refused as long as tasks of another data folder lie there: their ids
-// mean something else, and each would take the other's for its own.
+// The key `folder` has the identity of the data folder that owns the tasks. The script that takes
+// over the ownership reads this key. It refuses the session while tasks of another data folder are
+// there: their ids belong to other tasks, and the two servers would mix up their tasks.
 #pragma once
 
 #include <array>
@@ -24,24 +24,26 @@
 
 namespace detent {
 
-/// Whether Redis is asked, each time we connect, if it is set up so that it keeps what it accepted:
-/// `appendonly yes`, `appendfsync always` and a `maxmemory-policy` that drops none of our keys.
+/// `required`: each new session checks the settings of Redis. They must keep every accepted task:
+/// `appendonly yes`, `appendfsync always`, and a `maxmemory-policy` that never evicts our keys.
 enum class RedisDurability : std::uint8_t { required, assumed };
 
-/// Ends the name of the key that a stamp is under.
+/// The last part of the name of the key that stores the generation.
 inline constexpr std::string_view kGenerationKey = "generation";
 
 struct RedisOptions {
   std::string address = "127.0.0.1:6379";  // HOST:PORT, [V6]:PORT or /path/of/socket
-  std::string user;                        // may be empty: the default user
-  std::string password;                    // empty: no log-in
+  std::string user;                        // empty: the default user
+  std::string password;                    // empty: do not log in
   std::uint32_t database = 0;
-  /// Names the tasks: all keys begin with "{detent:NAME}:". A queue's name; one data folder a name.
+  /// The namespace of the tasks: all keys begin with "{detent:NAME}:". It must be a valid queue
+  /// name. Each data folder needs its own.
   std::string name = "default";
-  /// For people: how a command to this database begins. It asks for the password.
+  /// The beginning of a redis-cli command to this database, for messages. It has no password in it;
+  /// redis-cli asks for the password.
   std::string command() const;
   std::string key(std::string_view of) const { return "{detent:" + name + "}:" + std::string(of); }
-  std::string folder = {};  // Store::identity() of that data folder
+  std::string folder = {};  // Store::identity() of the data folder
   RedisDurability durability = RedisDurability::required;
   RedisConnection::Timeouts timeouts = {};
 };
@@ -59,22 +61,22 @@ enum class RedisScript : std::uint8_t {
 };
 inline constexpr std::size_t kRedisScripts = 9;
 
-/// Thread-compatible. After an error it is of no more use. Redis runs the scripts one at a time, so
-/// each is atomic; what they are given and answer is told in redis_session.cc.
+/// Thread-compatible. Do not use it after an error. Redis runs one script at a time, so each script
+/// is atomic. redis_session.cc describes the arguments and replies of the scripts.
 class RedisSession {
  public:
-  /// Connects, logs in, checks and takes over. Errors: as those of an ExternalScheduler; also
-  /// invalid_argument where tasks of another data folder lie.
+  /// Connects, logs in, checks the settings and takes over the keys. Errors: as ExternalScheduler;
+  /// also invalid_argument, if tasks of another data folder are there.
   static Result<std::unique_ptr<RedisSession>> open(const RedisOptions& options);
 
-  /// Puts a call of a script on its way; its reply comes in its turn.
+  /// Sends a call of a script. The replies come in the order of the calls.
   Result<void> send(RedisScript script, std::span<const std::string> arguments);
-  /// The next reply. An error that Redis answers is an error here.
+  /// Waits for the next reply. An error reply of Redis becomes an Error.
   Result<RedisReply> receive();
 
   bool is_open() const noexcept { return connection_->is_open(); }
-  /// Redis has dropped the scripts (SCRIPT FLUSH), so calls of them did nothing; a new session
-  /// loads them.
+  /// True if Redis has dropped the scripts (SCRIPT FLUSH), so the call did nothing. A new session
+  /// loads them again.
   bool has_lost_scripts() const noexcept { return has_lost_scripts_; }
 
  private:

@@ -14,36 +14,37 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Records that one request carries at most: in base64 well below what the server reads.
+/// The most bytes of records in one request. In base64 this is well below the server's limit for a
+/// request.
 constexpr std::size_t kPartBytes = std::size_t{4} << 20;
-/// Tasks that one lease brings at most: an answer of the largest ones is below 64 MiB.
+/// The most tasks in one lease. With the largest records, the answer is below 64 MiB.
 constexpr std::size_t kPartLeases = 250;
 
 Error claimed(TaskId id) {
   return {ErrorCode::unavailable,
           "task " + to_string(id) +
-              " is still leased there to a run of this server that has ended; it is free when that "
-              "lease runs out",
+              " is still leased there to an earlier run of this server; it becomes free when that "
+              "lease expires",
           ""};
 }
 
 Result<Task> decode(std::string_view key, const Payload& payload) {
   const std::optional<TaskId> id = parse_task_id(key);
   if (!id) {
-    return Error{ErrorCode::data_loss, "its key \"" + std::string(key) + "\" is no task id", ""};
+    return Error{ErrorCode::data_loss, "its key \"" + std::string(key) + "\" is not a task id", ""};
   }
   return decode_record(*id, payload.data);
 }
 
-/// For people: what commands to that server end with.
+/// The last words of a command that an operator runs against that server.
 std::string server_flag(const RemoteDetentOptions& options) { return " --server " + options.url; }
 
 Error of_another_folder(const RemoteDetentOptions& options) {
   const std::string server = server_flag(options);
   return {ErrorCode::invalid_argument,
           "queue " + options.queue + " at " + options.url +
-              " keeps tasks of another data folder; give this server a queue of its own in "
-              "--external (?queue=NAME), or, to give those tasks up when no other server uses it: "
+              " keeps tasks of another data folder; give this server its own queue in "
+              "--external (?queue=NAME), or, if no other server uses it, give up those tasks: "
               "detent purge " +
               options.queue + server + " && detent cancel --queue " +
               RemoteDetentScheduler::folder_queue(options.queue) + " --key " +
@@ -65,14 +66,13 @@ bool has_ended(TaskState state) {
 Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
     const RemoteDetentOptions& options) {
   if (!is_queue_name(options.queue) || !is_queue_name(damaged_queue(options.queue))) {
-    return Error{ErrorCode::invalid_argument, "must be a queue's name, of at most 192 bytes",
-                 "queue"};
+    return Error{ErrorCode::invalid_argument, "must be a queue name of at most 192 bytes", "queue"};
   }
   if (options.folder.empty()) {
-    return Error{ErrorCode::invalid_argument, "must be a data folder's identity", "folder"};
+    return Error{ErrorCode::invalid_argument, "must be the identity of a data folder", "folder"};
   }
   if (options.timeout <= milliseconds{0}) {
-    return Error{ErrorCode::invalid_argument, "must be above 0", "timeout"};
+    return Error{ErrorCode::invalid_argument, "must be greater than 0", "timeout"};
   }
   if (options.lead < milliseconds{0} || options.lead > kMaxDelay) {
     return Error{ErrorCode::invalid_argument, "must be 0 to 4294967295 s", "lead"};
@@ -83,11 +83,12 @@ Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
   return std::make_unique<RemoteDetentScheduler>(std::move(client), options);
 }
 
-/// What `verb` failed with; the client has named the address. It may be another server next time.
+/// Adds `verb` to an error; the client has already named the address. The next call sets up the
+/// queue again, because another server may answer it.
 Error RemoteDetentScheduler::failed(std::string_view verb, Error error) {
   is_queue_set_up_ = false;
   if (error.code == ErrorCode::unavailable) {
-    error.message += "; start the detent server that --external names: this is tried again";
+    error.message += "; start the detent server that --external names; Detent tries again";
   }
   return with_context(verb, std::move(error));
 }
@@ -96,8 +97,8 @@ bool RemoteDetentScheduler::keeps(const Task& task) const {
   return encode_record(task).size() <= kMaxPayloadBytes;
 }
 
-/// A claim that runs out is a failed attempt there: the task must outlive as many as it likes, and
-/// be ready again soon.
+/// A claim that expires is a failed attempt there. So the task gets the most attempts, and a short
+/// backoff.
 ScheduleRequest RemoteDetentScheduler::request_for(const Task& task) const {
   constexpr milliseconds kPause{1'000};
   return {.queue = options_.queue,
@@ -116,7 +117,8 @@ Result<void> RemoteDetentScheduler::set_up_queue() {
   return ok();
 }
 
-/// Keys must be free as soon as their tasks are gone: a task may be handed over again.
+/// Sets both retentions to 0, so that a key is free as soon as its task ends: this server may hand
+/// over the same task again.
 Result<void> RemoteDetentScheduler::drop_ended(const std::string& queue) {
   ApiClient::QueuePatch patch;
   patch.key_retention = milliseconds{0};
@@ -127,18 +129,20 @@ Result<void> RemoteDetentScheduler::drop_ended(const std::string& queue) {
   return ok();
 }
 
-/// Whoever comes first says whose tasks they are, because of two only one gets the key.
+/// The first server that comes becomes the owner: of two that come at the same time, only one can
+/// create the task with the key.
 Result<void> RemoteDetentScheduler::expect_own_folder() {
   const TaskKey name{folder_queue(options_.queue), std::string(kFolderKey)};
   const Payload payload{.kind = Payload::Kind::bytes, .data = options_.folder};
   const auto answer = client_.schedule(
       {.queue = name.queue, .payload = payload, .due = milliseconds{kMaxDelay}, .key = name.key});
   if (answer) return ok();
-  const std::string verb = "look whose tasks queue " + options_.queue + " keeps";
+  const std::string verb = "read the owner of queue " + options_.queue;
   if (answer.error().code != ErrorCode::conflict) return failed(verb, answer.error());
   auto there = client_.get(name);
   if (!there && there.error().code == ErrorCode::not_found) {
-    return Error{ErrorCode::unavailable, verb + ": that has just changed; this is tried again", ""};
+    return Error{ErrorCode::unavailable, verb + ": the owner has just changed; Detent tries again",
+                 ""};
   }
   if (!there) return failed(verb, std::move(there).error());
   if (there->task.payload == payload) return ok();
@@ -182,7 +186,7 @@ Result<void> RemoteDetentScheduler::put_part(std::span<const Task> tasks,
   return ok();
 }
 
-/// Also where the same lies there already: a removal of it may be on its way.
+/// Replaces the task also if it is the same one, because a delayed request may still remove it.
 Result<void> RemoteDetentScheduler::replace(TaskId id, const ScheduleRequest& request) {
   TRY(forget(std::span(&id, 1)));
   const auto answer = client_.schedule(request);
@@ -193,12 +197,12 @@ Result<void> RemoteDetentScheduler::replace(TaskId id, const ScheduleRequest& re
   is_queue_set_up_ = false;
   return Error{ErrorCode::invalid_argument,
                "put task " + to_string(id) +
-                   ": its key still stands there for a task that has ended; queue " +
-                   options_.queue + " must have a key retention of 0",
+                   ": its key still belongs to a task that has ended; queue " + options_.queue +
+                   " must have a key retention of 0",
                ""};
 }
 
-/// The task there, unless it has ended.
+/// Returns the task there; std::nullopt if there is none or it has ended.
 Result<std::optional<TaskSnapshot>> RemoteDetentScheduler::look_up(TaskId id) {
   auto found = client_.get(TaskKey{options_.queue, to_string(id)});
   if (found && !has_ended(found->state)) return std::optional(*std::move(found));
@@ -212,7 +216,7 @@ Result<CancelOutcome> RemoteDetentScheduler::cancel(TaskId id) {
   if (!there) return CancelOutcome::not_there;
   const Result<void> cancelled = client_.cancel(there->task.id);
   if (cancelled) {
-    tokens_.erase(id);  // of a claim that had run out
+    tokens_.erase(id);  // the token of a claim that had expired
     return CancelOutcome::cancelled;
   }
   switch (cancelled.error().code) {
@@ -264,8 +268,9 @@ Result<Taken> RemoteDetentScheduler::take(const TakeRequest& request) {
   return taken;
 }
 
-/// In a crash after the first step it is taken again, and the first step finds what it did by the
-/// key, which holds that server's id: a key may have been damaged itself.
+/// After a crash between the two requests, the record is taken again, and the first request finds
+/// its own copy by the key. This key is the other server's id of the task, because the key of the
+/// task itself may be damaged.
 Result<void> RemoteDetentScheduler::set_aside(const ApiClient::LeasedTask& leased) {
   const ScheduleRequest copy{.queue = damaged_queue(options_.queue),
                              .payload = leased.payload,
@@ -291,7 +296,7 @@ Result<void> RemoteDetentScheduler::forget(std::span<const TaskId> ids) {
   return ok();
 }
 
-/// Completes the leases that are still held. Returns: the ids of the others.
+/// Completes the leases whose tokens are known. Returns the ids that it could not complete.
 Result<std::vector<TaskId>> RemoteDetentScheduler::complete_taken(std::span<const TaskId> ids) {
   std::vector<TaskId> held;
   std::vector<TaskId> left;
@@ -340,13 +345,14 @@ Result<void> RemoteDetentScheduler::stamp(std::uint64_t before, std::uint64_t ge
   ASSIGN_OR_RETURN(const std::uint64_t there, this->generation());
   if (there != before) {
     return Error{ErrorCode::unavailable,
-                 verb + ": the generation is no longer " + std::to_string(before), ""};
+                 verb + ": the generation is not " + std::to_string(before) + " any more", ""};
   }
   const TaskKey name = generation_task(options_);
   const Payload payload{.kind = Payload::Kind::json, .data = std::to_string(generation)};
   const auto edited = client_.edit(name, {.payload = payload});
   if (edited) return ok();
-  // One that was there and is gone: the other server has just lost it, and what belongs to it.
+  // If an earlier generation is gone, the other server has just lost it, together with other
+  // changes.
   const bool is_first = before == 0 && edited.error().code == ErrorCode::not_found;
   if (!is_first) {
     Error error = failed(verb, edited.error());

@@ -1,9 +1,10 @@
-// Far tasks in another detent server: each lies there as one task of one queue.
+// Keeps far tasks in another detent server. Each far task is one task in a queue of that server.
 //
-// Its key there is our id in decimal, its payload our record, and it is due there `lead` before it
-// is due here: so it is ready there as soon as it is near, and to take it is to lease it. A claim
-// is the lease's visibility timeout; forget() completes the lease, whose token is kept in memory.
-// What of the contract in external_scheduler.h is kept, and how far, is said at the class.
+// There, the key of the task is its id here in decimal, and the payload is its record. It is due
+// there `lead` earlier than here, so it becomes ready there when it is near. take() leases such
+// tasks: the visibility timeout of the lease is the claim. forget() completes the lease, whose
+// token this class keeps in memory. The comment of the class says how far it keeps the contract of
+// external_scheduler.h.
 #pragma once
 
 #include <chrono>
@@ -22,58 +23,61 @@ namespace detent {
 
 struct RemoteDetentOptions {
   std::string url;                        // http://HOST[:PORT] or https://HOST[:PORT]
-  std::string token = {};                 // an access token of that server; "": none
+  std::string token = {};                 // an access token of that server; empty: none
   std::string ca_file = {};               // as ClientOptions::ca_file
-  std::string queue = "detent-external";  // of this data folder alone
-  std::string folder = {};                // Store::identity() of that data folder
-  /// So long before they are due tasks may be taken. Holds for those that are put from now on.
+  std::string queue = "detent-external";  // used by this data folder only
+  std::string folder = {};                // Store::identity() of the data folder
+  /// How long before its due time a task can be taken. A change has no effect on tasks that are
+  /// already there.
   std::chrono::milliseconds lead = std::chrono::hours{1};
-  std::chrono::milliseconds timeout = std::chrono::seconds{10};  // of each request
+  std::chrono::milliseconds timeout = std::chrono::seconds{10};  // of each HTTP request
 };
 
-/// A call is several requests, for at most kMaxLeaseTasks tasks or 4 MiB of records each. Memory: a
-/// token for each task that was taken and not forgotten yet.
+/// A call sends several HTTP requests, each for at most kMaxLeaseTasks tasks or about 4 MiB of
+/// records. Memory: one lease token for each task that was taken and not yet forgotten.
 ///
-/// Durability: that server answers when a task is synced, unless it was started with another --sync
-/// than the default; unlike Redis it cannot be asked for that.
+/// Durability: the other server answers after a task is synced, unless it runs with another --sync
+/// than the default. A client cannot check this setting, unlike the settings of Redis.
 ///
-/// Clause 2 of the contract: whatever removes a task there names the other server's id for it, or a
-/// lease, never the key, and put() never takes what lies there already for its own. So what was
-/// held back on its way cannot hit a task that was put since: none is lost. But a put() that failed
-/// and reaches that server only after later calls were answered does put, and then a task may come
-/// back that has ended. That server carries out in order what it has read, so this takes a network
-/// that holds bytes back for longer than `timeout`; there is no fence against it as in Redis.
+/// Clause 2 of the contract: every request that removes a task names the other server's id of the
+/// task, or a lease, but never the key. And put() never accepts a task that is already there as its
+/// own. So a delayed removal cannot hit a task that was put later, and no task is lost. But a put()
+/// that failed can still arrive after later calls were answered. It then stores its tasks, and a
+/// task that has ended can come back. The other server handles requests in the order in which it
+/// reads them, so this happens only if the network delays bytes for longer than `timeout`. There is
+/// no fencing token as in Redis.
 ///
-/// Clause 3: whose tasks the queue keeps is said by a task of the queue "QUEUE.folder", due in 136
-/// years. It is looked at before the first call and after an error; a server with another data
-/// folder is refused for as long as it stands there, also once the queue is empty, because nothing
-/// there can be compared and changed in one step. Two servers with copies of one folder are not
-/// noticed.
+/// Clause 3: a task in the queue "QUEUE.folder", due in 136 years, has the identity of the data
+/// folder that owns the tasks. It is checked before the first call, and again after an error. A
+/// server with another data folder is refused as long as this task exists, even if the queue is
+/// empty, because the check and a change of the task cannot be one step. Two servers with copies of
+/// one data folder are not noticed.
 ///
-/// stamp(): the generation is a task of "QUEUE.folder" too. One that was held back on its way for
-/// so long may put a lower one in place of a higher, which looks like a loss.
+/// stamp(): the generation is a task in "QUEUE.folder", too. A stamp that the network delays for
+/// longer than `timeout` can replace a higher number by a lower one. This looks like a loss.
 ///
-/// Clause 5: that server's clock decides what is ready and which claims have run out, so `now` and
-/// `until` of take() are not used. That clock may be wrong by much less than `lead`.
+/// Clause 5 does not hold: the clock of the other server decides which tasks are ready and which
+/// claims have ended, so take() ignores `now` and `until`. The error of that clock must be much
+/// smaller than `lead`.
 ///
-/// What was claimed by a run of ours that crashed can be neither forgotten nor put (`unavailable`)
-/// until the claim has run out: only the lease's token ends it before.
+/// If this server crashes while it has claims, its next run does not have the lease tokens. It can
+/// neither forget nor put these tasks (`unavailable`) until the claims end.
 class RemoteDetentScheduler final : public ExternalScheduler {
  public:
-  /// Does not connect yet. Errors: invalid_argument, naming the option.
+  /// Does not connect yet. Errors: invalid_argument; the error names the option.
   static Result<std::unique_ptr<RemoteDetentScheduler>> create(const RemoteDetentOptions& options);
-  /// Over a client that is there. Requires: options that create() accepts.
+  /// Uses an existing client. Requires: options that create() accepts.
   RemoteDetentScheduler(ApiClient client, RemoteDetentOptions options)
       : options_(std::move(options)), client_(std::move(client)) {}
   RemoteDetentScheduler(const RemoteDetentScheduler&) = delete;
   RemoteDetentScheduler& operator=(const RemoteDetentScheduler&) = delete;
 
-  /// Not a task whose record is larger than a payload there may be.
+  /// False for a task whose record is larger than the largest payload there.
   bool keeps(const Task& task) const override;
   Result<void> put(std::span<const Task> tasks) override;
   Result<CancelOutcome> cancel(TaskId id) override;
   Result<std::optional<Task>> find(TaskId id) override;
-  /// Records that cannot be read are set aside in the queue "QUEUE.damaged".
+  /// Moves records that cannot be read to the queue "QUEUE.damaged".
   Result<Taken> take(const TakeRequest& request) override;
   Result<void> forget(std::span<const TaskId> ids) override;
   Result<std::uint64_t> size() override;
@@ -81,14 +85,15 @@ class RemoteDetentScheduler final : public ExternalScheduler {
   Result<std::uint64_t> generation() override;
   std::string stamp_command(std::uint64_t generation) const override;
 
-  /// Where what is damaged goes.
+  /// The queue of the records that could not be read.
   static std::string damaged_queue(std::string_view queue) {
     return std::string(queue) + ".damaged";
   }
-  /// Where it is said whose tasks they are: the payload of the task with this key is the folder.
+  /// The queue with the task that names the owner: its key is kFolderKey, and its payload is the
+  /// identity of the data folder.
   static std::string folder_queue(std::string_view queue) { return std::string(queue) + ".folder"; }
   static constexpr std::string_view kFolderKey = "folder";
-  /// Of the task of that queue whose payload is the generation.
+  /// The key of the task in this queue whose payload is the generation.
   static constexpr std::string_view kGenerationKey = "generation";
 
  private:
@@ -107,7 +112,7 @@ class RemoteDetentScheduler final : public ExternalScheduler {
   const RemoteDetentOptions options_;
   ApiClient client_;
   bool is_queue_set_up_ = false;
-  std::map<TaskId, std::string> tokens_;  // of what was taken and not forgotten
+  std::map<TaskId, std::string> tokens_;  // lease tokens of tasks that were taken and not forgotten
 };
 
 }  // namespace detent

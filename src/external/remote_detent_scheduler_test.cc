@@ -1,5 +1,5 @@
-// What is asked of the other server, and what is said when it fails, over a scripted client. The
-// verbs against a real one are in tests/durability/remote_detent_test.cc.
+// The requests to the other server and the errors, with a scripted HTTP client.
+// tests/durability/remote_detent_test.cc uses a real server.
 #include "external/remote_detent_scheduler.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,8 @@ class RemoteDetent : public testing::Test {
   RemoteDetent() {
     script_.respond = [this](const net::HttpRequest& request) { return respond(request); };
   }
-  /// A queue is set up, and says that it keeps the tasks of this folder; everything else is
-  /// answered as a test says.
+  /// Answers the set-up of the queue and the check of its owner with success. Answers other
+  /// requests with `batch_` or `one_`.
   Result<net::HttpResponse> respond(const net::HttpRequest& request) {
     if (request.method == "PATCH") {
       return net::HttpResponse{
@@ -62,7 +62,7 @@ class RemoteDetent : public testing::Test {
   static net::HttpResponse accepted(std::size_t count) {
     return results(count, accepted_task(false));
   }
-  /// How many tasks the body of a batch has.
+  /// The number of tasks in the body of a batch.
   static std::size_t tasks_in(const std::string& body) {
     std::size_t count = 0;
     for (std::size_t at = 0; (at = body.find("\"key\":", at)) != std::string::npos; ++at) ++count;
@@ -84,7 +84,7 @@ class RemoteDetent : public testing::Test {
       {.url = "http://far:1", .queue = "far", .folder = "folder-1", .lead = 10min}};
 };
 
-TEST_F(RemoteDetent, ATaskIsPutUnderItsIdReadyWhenItIsNearAndOutlivesItsClaims) {
+TEST_F(RemoteDetent, ATaskIsPutWithItsIdAsKeyItsLeadAndEnoughAttempts) {
   batch_ = accepted(1);
   const Task task = task_of(513);
   ASSERT_TRUE(remote_.put(std::span(&task, 1)));
@@ -114,11 +114,11 @@ TEST_F(RemoteDetent, TheQueueIsSetUpOnceAndAgainAfterAFailure) {
   EXPECT_EQ(asked("PATCH", "/v1/queues/far"), 2U);
 }
 
-TEST_F(RemoteDetent, AStampIsNotPutAnewWhereTheLastOneIsGone) {
+TEST_F(RemoteDetent, AStampFailsIfThePreviousOneIsGone) {
   script_.respond = [&](const net::HttpRequest& request) -> Result<net::HttpResponse> {
     const bool is_generation = request.target.find("/keys/") != std::string::npos;
     if (!is_generation) return respond(request);
-    if (request.method != "GET") return net::HttpResponse{.status = 404};  // just emptied
+    if (request.method != "GET") return net::HttpResponse{.status = 404};  // lost since the GET
     return net::HttpResponse{
         .status = 200,
         .body = R"({"id":"256","queue":"far.folder","state":"scheduled","priority":1,)"
@@ -135,7 +135,7 @@ TEST_F(RemoteDetent, AStampIsNotPutAnewWhereTheLastOneIsGone) {
   EXPECT_EQ(asked("POST", "/v1/tasks"), scheduled);
 }
 
-TEST_F(RemoteDetent, ManyTasksOrLargeOnesGoInParts) {
+TEST_F(RemoteDetent, ManyOrLargeTasksAreSentInParts) {
   std::vector<Task> tasks;
   for (std::uint64_t id = 1; id <= kMaxLeaseTasks + 1; ++id) tasks.push_back(task_of(id));
   std::size_t rest = tasks.size();
@@ -158,7 +158,7 @@ TEST_F(RemoteDetent, ManyTasksOrLargeOnesGoInParts) {
   for (const net::HttpRequest& request : script_.asked) EXPECT_LT(request.body.size(), 8U << 20);
 }
 
-TEST_F(RemoteDetent, AKeyThatStandsForATaskThatHasEndedIsNotTakenForOneThatLiesThere) {
+TEST_F(RemoteDetent, AKeyOfAnEndedTaskIsNotMistakenForATaskThatIsThere) {
   batch_ = results(1, accepted_task(true));
   one_ = {.status = 200, .body = accepted_task(true)};
   const Task task = task_of(1);
@@ -169,7 +169,7 @@ TEST_F(RemoteDetent, AKeyThatStandsForATaskThatHasEndedIsNotTakenForOneThatLiesT
       << put.error().message;
 }
 
-TEST_F(RemoteDetent, WhatItRefusesIsSaidWithItsCode) {
+TEST_F(RemoteDetent, ARefusalKeepsItsCodeAndMessage) {
   batch_ = results(1, R"({"error":{"type":"urn:detent:error:resource_exhausted","title":"Full",)"
                       R"("status":429,"detail":"queue far is full"}})");
   const Task task = task_of(1);
@@ -178,10 +178,11 @@ TEST_F(RemoteDetent, WhatItRefusesIsSaidWithItsCode) {
   EXPECT_EQ(put.error().code, ErrorCode::resource_exhausted);
   EXPECT_EQ(put.error().message, "put 1 tasks: queue far is full");
   batch_ = accepted(2);
-  EXPECT_EQ(remote_.put(std::span(&task, 1)).error().code, ErrorCode::internal) << "two answers";
+  EXPECT_EQ(remote_.put(std::span(&task, 1)).error().code, ErrorCode::internal)
+      << "two answers for one task";
 }
 
-TEST_F(RemoteDetent, WhileItIsDownEachVerbSaysWhatToDo) {
+TEST_F(RemoteDetent, WhileTheServerIsDownEachErrorSaysWhatToDo) {
   script_.respond = nullptr;
   script_.answer = Error{ErrorCode::unavailable, "connect to far:1: refused", ""};
   const Task task = task_of(7);
@@ -189,7 +190,7 @@ TEST_F(RemoteDetent, WhileItIsDownEachVerbSaysWhatToDo) {
   const auto expect_advice = [](const Error& error, const std::string& verb) {
     EXPECT_EQ(error.code, ErrorCode::unavailable);
     EXPECT_EQ(error.message, verb + ": connect to far:1: refused; start the detent server that " +
-                                 "--external names: this is tried again");
+                                 "--external names; Detent tries again");
   };
   const auto set_up = [this] {
     batch_ = accepted(1);
@@ -209,24 +210,24 @@ TEST_F(RemoteDetent, WhileItIsDownEachVerbSaysWhatToDo) {
     expect_advice(ask(), "set up queue far.folder");
     set_up();
     expect_advice(ask(), verb);
-    expect_advice(ask(), "set up queue far.folder");  // it may be another server by now
+    expect_advice(ask(), "set up queue far.folder");  // another server may answer after an error
   }
 }
 
-TEST_F(RemoteDetent, WhatGoesWrongWhereItLooksWhoseTasksAQueueKeepsIsSaid) {
+TEST_F(RemoteDetent, ErrorsWhileReadingTheOwnerAreReported) {
   int status = 409;
   int found = 404;
   script_.respond = [&](const net::HttpRequest& request) -> Result<net::HttpResponse> {
     if (request.method == "PATCH") return respond(request);
     return net::HttpResponse{.status = request.method == "GET" ? found : status};
   };
-  const std::string verb = "look whose tasks queue far keeps";
+  const std::string verb = "read the owner of queue far";
   const auto expect = [&](ErrorCode code) {
     const Error error = remote_.size().error();
     EXPECT_EQ(error.code, code) << error.message;
     EXPECT_TRUE(error.message.starts_with(verb)) << error.message;
   };
-  expect(ErrorCode::unavailable);  // who had it there has given it up just now
+  expect(ErrorCode::unavailable);  // the owner has given up the queue between the two requests
   found = 403;
   expect(ErrorCode::forbidden);
   status = 403;
@@ -240,13 +241,13 @@ TEST_F(RemoteDetent, ATaskWhoseRecordIsLargerThanAPayloadIsNotKept) {
   EXPECT_FALSE(remote_.keeps(task));
 }
 
-TEST(RemoteDetentOptions, WhatIsWrongIsRefusedByName) {
+TEST(RemoteDetentOptions, ErrorsNameTheWrongOption) {
   const auto field = [](const RemoteDetentOptions& options) {
     return RemoteDetentScheduler::create(options).error().field;
   };
   EXPECT_EQ(field({.url = "http://h:1", .queue = "-"}), "queue");
   EXPECT_EQ(field({.url = "http://h:1", .queue = std::string(193, 'q')}), "queue")
-      << "that of damaged records would be too long";
+      << "the name of the queue of damaged records would be too long";
   EXPECT_EQ(field({.url = "http://h:1"}), "folder");
   EXPECT_EQ(field({.url = "http://h:1", .folder = "f", .lead = -1ms}), "lead");
   EXPECT_EQ(field({.url = "http://h:1", .folder = "f", .timeout = 0ms}), "timeout");
