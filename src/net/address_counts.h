@@ -38,7 +38,7 @@ class AddressCounts {
     std::size_t count() const noexcept { return at_->second; }
     /// The part of an address that is counted.
     using Key = std::array<std::uint8_t, 8>;
-    /// Requires: was not moved from.
+    /// Requires: the ticket was not moved from.
     const Key& address() const noexcept { return at_->first; }
 
    private:
@@ -61,7 +61,7 @@ class AddressCounts {
       address = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6());
     }
     Ticket::Key key{};
-    if (address.is_v4()) {  // no IPv6 network begins so: 0::/8 is reserved
+    if (address.is_v4()) {  // cannot equal an IPv6 prefix: the network 0::/8 is reserved
       const auto bytes = address.to_v4().to_bytes();
       std::copy(bytes.begin(), bytes.end(), key.begin() + 4);
     } else {

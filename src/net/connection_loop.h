@@ -1,8 +1,7 @@
 // The I/O thread of a server, its listening socket and its connections. The HTTP server and the
 // byte stream server share this code.
-//
 // Internal to this folder, and included by its .cc files only: it shows Boost.Asio. The rule "on
-// the I/O thread" applies once run() was called.
+// the I/O thread" applies after run() was called.
 #pragma once
 
 #include <atomic>
@@ -57,7 +56,7 @@ class ConnectionLoop {
   /// remaining connections, and joins the thread. Idempotent. Do not call it from the I/O thread.
   void stop(std::chrono::milliseconds grace) {
     std::call_once(stopped_, [this, grace] {
-      if (!thread_.joinable()) return;  // never ran
+      if (!thread_.joinable()) return;  // run() was not called
       DETENT_CHECK(std::this_thread::get_id() != thread_.get_id());
       boost::asio::post(io_, [this, grace] { drain(grace); });
       thread_.join();
@@ -67,7 +66,7 @@ class ConnectionLoop {
   // On the I/O thread.
 
   boost::asio::io_context& io() noexcept { return io_; }
-  /// True while it is stopping; the reference stays valid.
+  /// True while the server is stopping. The reference stays valid.
   const bool& is_draining() const noexcept { return is_draining_; }
   /// The number of connections of each address. Gives tickets for add().
   AddressCounts& addresses() noexcept { return addresses_; }
@@ -83,8 +82,8 @@ class ConnectionLoop {
     if (is_draining_ && connections_.empty()) io_.stop();
   }
 
-  /// The connection has sent bytes, or was answered without them: it can no longer be closed to
-  /// make room.
+  /// Called when the connection has sent bytes, or is answered although it has sent none. From then
+  /// on close_silent() does not close it.
   void heard(Connection* connection) {
     const auto entry = connections_.find(connection);
     if (entry != connections_.end()) silent_.remove(entry->second.silent);
@@ -94,7 +93,7 @@ class ConnectionLoop {
   bool close_silent() {
     return close_first([this] { return silent_.oldest(); });
   }
-  /// The same among the connections of one address.
+  /// As close_silent(), but only among the connections of one address.
   bool close_silent_of(const AddressCounts::Ticket& ticket) {
     return close_first([this, &ticket] { return silent_.oldest_of(ticket.address()); });
   }
@@ -108,7 +107,7 @@ class ConnectionLoop {
         connection->close();
         return true;
       }
-      heard(connection);  // it is read in this round of the loop
+      heard(connection);  // its bytes are read in this round of the loop
     }
     return false;
   }
@@ -125,7 +124,7 @@ class ConnectionLoop {
     for (const auto& connection : all()) connection->close();
     io_.stop();
   }
-  /// A copy: a connection that ends removes itself.
+  /// Returns a copy of the list, because closing a connection removes it from connections_.
   std::vector<std::shared_ptr<Connection>> all() const {
     std::vector<std::shared_ptr<Connection>> all;
     all.reserve(connections_.size());
@@ -142,7 +141,7 @@ class ConnectionLoop {
   boost::asio::io_context io_{1};
   std::thread thread_;
   std::once_flag stopped_;
-  // Written by the I/O thread, read by any thread. Relaxed, because it is only a figure and orders
+  // Written by the I/O thread, read by any thread. Relaxed, because it orders no other data.
   // no other data.
   std::atomic<std::size_t> open_{0};
 

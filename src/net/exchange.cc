@@ -6,7 +6,7 @@ namespace detent::net {
 
 // ---- handles ------------------------------------------------------------------------------------
 
-// A client that has gone gets no answer; send() of the exchange tells those who must know.
+// Ignores the result, because Responder::send() does not report a client that has gone.
 void Responder::send(HttpResponse response) const { (void)exchange_->send(std::move(response)); }
 
 bool Responder::offer(HttpResponse response) const { return exchange_->offer(std::move(response)); }
@@ -14,7 +14,8 @@ bool Responder::offer(HttpResponse response) const { return exchange_->offer(std
 void Responder::on_gone(UniqueFunction<void()> gone) const { exchange_->on_gone(std::move(gone)); }
 
 ResponseStream Responder::stream(HttpResponse head) const {
-  // Without an exchange it is over: what comes second must not write into the first.
+  // If another answer was first, the stream gets no exchange, so that it cannot write into that
+  // answer.
   return ResponseStream(exchange_->stream(std::move(head)) ? exchange_ : nullptr);
 }
 
@@ -132,8 +133,8 @@ void ExchangeLink::refuse_body() {
 
 // ---- for exchanges ------------------------------------------------------------------------------
 
-// What is posted is posted under the lock: close(), which ends the target's life, has to wait for
-// it. Callbacks are the caller's code: run and destroyed after the lock is released.
+// The lock is held while the target is called, because close() must wait for the call before the
+// target is destroyed. Callbacks run, and are destroyed, after the lock is released.
 
 bool ExchangeLink::send(std::uint64_t request, HttpResponse response) {
   UniqueFunction<void()> dropped;
@@ -231,7 +232,8 @@ void ExchangeLink::drop(std::uint64_t request) {
 void ExchangeLink::cut() {
   state_ = State::cut;
   unsent_ = {};
-  target_->post_look();  // also when one is posted: it may find a part being written
+  target_->post_look();  // even if a look is posted, because that look may come while a part is
+                         // written
 }
 
 void ExchangeLink::look() {

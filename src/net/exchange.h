@@ -88,15 +88,15 @@ class ExchangeLink {
   bool send_more(std::uint64_t request, std::string_view bytes);
   void end(std::uint64_t request);
   void on_stream_gone(std::uint64_t request, UniqueFunction<void()> gone);
-  /// The last Responder or ResponseStream was destroyed.
+  /// Called when the last Responder or ResponseStream is destroyed.
   void drop(std::uint64_t request);
 
  private:
   enum class State : std::uint8_t {
-    over,       // answered
-    waiting,    // for an answer; stays so when closed unanswered
-    streaming,  // stays so when closed before its end
-    ended,      // the body is complete, but not fully taken
+    over,       // the request was answered, or no request was opened yet
+    waiting,    // for an answer; stays so if the connection closes first
+    streaming,  // stays so if the connection closes before the end of the body
+    ended,      // the body is complete, but the connection has not taken all of it
     cut,
   };
   bool is(State state, std::uint64_t request) const DETENT_REQUIRES(mu_) {
@@ -110,14 +110,14 @@ class ExchangeLink {
   const std::size_t max_stream_bytes_;
 
   mutable Mutex mu_;
-  AnswerTarget* target_ DETENT_GUARDED_BY(mu_);  // null once closed
+  AnswerTarget* target_ DETENT_GUARDED_BY(mu_);  // null after close()
   std::uint64_t request_ DETENT_GUARDED_BY(mu_) = 0;
   State state_ DETENT_GUARDED_BY(mu_) = State::over;
-  bool has_input_ended_ DETENT_GUARDED_BY(mu_) = false;  // the client sends no more
+  bool has_input_ended_ DETENT_GUARDED_BY(mu_) = false;  // the client has closed its sending side
   UniqueFunction<void()> gone_ DETENT_GUARDED_BY(mu_);
-  std::string unsent_ DETENT_GUARDED_BY(mu_);           // of a stream
-  std::size_t writing_ DETENT_GUARDED_BY(mu_) = 0;      // bytes of the part taken
-  bool is_look_posted_ DETENT_GUARDED_BY(mu_) = false;  // and take() not called since
+  std::string unsent_ DETENT_GUARDED_BY(mu_);           // bytes of the stream that wait for take()
+  std::size_t writing_ DETENT_GUARDED_BY(mu_) = 0;      // bytes that the last take() returned
+  bool is_look_posted_ DETENT_GUARDED_BY(mu_) = false;  // post_look() was called after last take()
 };
 
 /// The shared state of all copies of a Responder and its ResponseStream. When the last copy is

@@ -8,7 +8,7 @@
 namespace detent::net {
 namespace {
 
-/// A connection that only writes down what it is told to send: a status, or 0 for a dropped one.
+/// A connection that only records its calls: the status of each answer, or 0 for a dropped request.
 class Recorder final : public AnswerTarget {
  public:
   void post_answer(std::optional<HttpResponse> response) override {
@@ -50,7 +50,7 @@ TEST_F(ExchangeTest, AnOldResponderCannotAnswerTheNextRequest) {
   old.send({.status = 200});
   const Responder current = ExchangeLink::open(link);
   old.send({.status = 500});
-  old.on_gone([] { FAIL() << "its request was answered"; });
+  old.on_gone([] { FAIL() << "the request of this responder was answered"; });
   link->close();
   EXPECT_EQ(recorder.posted, std::vector<int>{200});
 }
@@ -66,7 +66,7 @@ TEST_F(ExchangeTest, GoneRunsOnceWhenTheConnectionCloses) {
   EXPECT_TRUE(recorder.posted.empty());
 }
 
-TEST_F(ExchangeTest, GoneRunsAtOnceWhenItIsTooLate) {
+TEST_F(ExchangeTest, GoneRunsImmediatelyIfTheConnectionIsClosed) {
   int gone = 0;
   const Responder responder = ExchangeLink::open(link);
   link->close();
@@ -96,11 +96,11 @@ TEST_F(ExchangeTest, GoneMayHoldItsOwnResponder) {
   std::optional<Responder> responder = ExchangeLink::open(link);
   responder->on_gone([copy = *responder] { copy.send({.status = 200}); });
   responder.reset();
-  link->close();  // runs the callback and lets go of the last copy; a leak would show under ASan
+  link->close();  // runs the callback and destroys the last copy; ASan would report a leak
   EXPECT_TRUE(recorder.posted.empty());
 }
 
-// Of an answer and the client's going away exactly one wins, whichever is first.
+// A client disconnects while its request is answered: exactly one of the two events has an effect.
 TEST_F(ExchangeTest, AnswerAndGoneExcludeEachOther) {
   for (int round = 0; round < 500; ++round) {
     Recorder target;
@@ -115,14 +115,14 @@ TEST_F(ExchangeTest, AnswerAndGoneExcludeEachOther) {
   }
 }
 
-TEST_F(ExchangeTest, WhatGathersWhileAPartIsWrittenIsTheNextPart) {
+TEST_F(ExchangeTest, BytesThatCollectDuringAWriteAreTheNextPart) {
   const ResponseStream stream = ExchangeLink::open(link).stream({.body = "a"});
   EXPECT_TRUE(stream.send("b"));
   EXPECT_EQ(recorder.posted, std::vector<int>{200});
   EXPECT_EQ(link->take().bytes, "ab");
   EXPECT_TRUE(stream.send("c"));
   EXPECT_TRUE(stream.send("d"));
-  EXPECT_EQ(recorder.looks, 2) << "one for each part";
+  EXPECT_EQ(recorder.looks, 2) << "one look for each part";
   link->part_written();
   const StreamPart next = link->take();
   EXPECT_EQ(next.bytes, "cd");
@@ -131,11 +131,11 @@ TEST_F(ExchangeTest, WhatGathersWhileAPartIsWrittenIsTheNextPart) {
   EXPECT_FALSE(stream.send("late"));
   EXPECT_TRUE(link->take().is_last);
   const Responder another = ExchangeLink::open(link);
-  EXPECT_FALSE(stream.send("into another's answer"));
+  EXPECT_FALSE(stream.send("into the answer of another request"));
 }
 
-// What came while a part was written was told then, to a connection that could not take it.
-TEST_F(ExchangeTest, APartThatIsWrittenBringsAnotherLookOnlyWhenThereIsMore) {
+// The look for bytes that came during a write could not take them, so part_written() looks again.
+TEST_F(ExchangeTest, AWrittenPartCausesAnotherLookOnlyIfBytesWait) {
   const ResponseStream stream = ExchangeLink::open(link).stream({});
   stream.send("a");
   link->take();
@@ -153,12 +153,13 @@ TEST_F(ExchangeTest, APartThatIsWrittenBringsAnotherLookOnlyWhenThereIsMore) {
   EXPECT_EQ(recorder.looks, 6);
 }
 
-TEST_F(ExchangeTest, AStreamIsCutWhenMoreWaitsThanMay) {
+TEST_F(ExchangeTest, AStreamIsCutAboveItsLimit) {
   int gone = 0;
   const ResponseStream stream = ExchangeLink::open(link).stream({});
   stream.on_gone([&gone] { ++gone; });
   EXPECT_TRUE(stream.send("12345"));
-  EXPECT_EQ(link->take().bytes, "12345");  // still counts: it is being written
+  EXPECT_EQ(link->take().bytes,
+            "12345");  // these bytes still count, because they are being written
   EXPECT_TRUE(stream.send("67890"));
   EXPECT_FALSE(link->is_cut());
   const int looks = recorder.looks;
@@ -171,7 +172,7 @@ TEST_F(ExchangeTest, AStreamIsCutWhenMoreWaitsThanMay) {
   EXPECT_EQ(gone, 1);
 }
 
-TEST_F(ExchangeTest, WhatIsWrittenMakesRoom) {
+TEST_F(ExchangeTest, WrittenBytesDoNotCountForTheLimit) {
   const ResponseStream stream = ExchangeLink::open(link).stream({});
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(stream.send("1234567890"));
@@ -183,7 +184,7 @@ TEST_F(ExchangeTest, WhatIsWrittenMakesRoom) {
 TEST_F(ExchangeTest, AStreamThatIsDroppedIsCut) {
   std::optional<Responder> responder = ExchangeLink::open(link);
   std::optional<ResponseStream> stream = responder->stream({});
-  stream->on_gone([] { FAIL() << "nobody is left to be told"; });
+  stream->on_gone([] { FAIL() << "the callback was destroyed with the stream"; });
   responder.reset();
   EXPECT_FALSE(link->is_cut());
   stream.reset();
@@ -219,7 +220,7 @@ TEST_F(ExchangeTest, GoneOfAStreamRunsOnceAndNeverAfterItsEnd) {
   ended.on_gone([] { FAIL() << "it was ended"; });
   ended.end();
   link->close();
-  cut_short.on_gone([&gone] { ++gone; });  // too late: at once
+  cut_short.on_gone([&gone] { ++gone; });  // the stream is already cut, so it runs immediately
   EXPECT_EQ(gone, 2);
 }
 

@@ -20,11 +20,11 @@ namespace {
 
 using Addresses = Result<std::vector<IpAddress>>;
 
-/// A name that waited so long is not looked up any more: whoever asked has given up. So names whose
-/// servers do not answer, however many, hold up the others no longer than this.
+/// A name that has waited longer than this is not looked up, because its caller has given up. So
+/// dead name servers delay other names by no more than this time.
 constexpr std::chrono::seconds kLongestInQueue{5};
 
-/// The address without its port; nothing for another family than the two.
+/// Returns the address without its port; std::nullopt for a family other than IPv4 and IPv6.
 std::optional<IpAddress> address_of(const addrinfo& info) {
   IpAddress::Bytes bytes{};
   if (info.ai_family == AF_INET) {
@@ -56,17 +56,17 @@ Addresses look_up(const std::string& host) {
   for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
     if (const auto address = address_of(*info)) addresses.push_back(*address);
   }
-  if (addresses.empty()) return Error{ErrorCode::not_found, "no address", ""};
+  if (addresses.empty()) return Error{ErrorCode::not_found, "the name has no address", ""};
   return addresses;
 }
 
 }  // namespace
 
-/// Invariant: a name has an entry in asked_ from its first question to its answer; it is in queue_
-/// until a thread takes it.
+/// Invariant: a name has an entry in asked_ from its first question until its answer. It is also in
+/// queue_ until a thread takes it.
 class SystemResolver::LookUps {
  public:
-  /// Returns true when there is to be one more thread.
+  /// Returns true if the caller must start another thread.
   bool ask(const std::string& host, Resolved done) {
     const MutexLock lock(mutex_);
     std::vector<Resolved>& asking = asked_[host];
@@ -78,31 +78,33 @@ class SystemResolver::LookUps {
     return true;
   }
 
-  /// What a thread does: looks up what waits, until nothing does.
+  /// The work of a thread: looks up the names in the queue until it is empty.
   void run() {
     while (const std::optional<Question> question = next()) {
       const bool is_too_late = clock_.now() - question->since > kLongestInQueue;
       const Addresses addresses =
-          is_too_late ? Addresses(Error{ErrorCode::unavailable, "too many look-ups wait", ""})
-                      : look_up(question->host);
+          is_too_late
+              ? Addresses(Error{ErrorCode::unavailable, "too many names wait for a look-up", ""})
+              : look_up(question->host);
       for (Resolved& done : take(question->host)) done(addresses);
     }
   }
 
-  /// There is no thread to be had: what waits and has nobody is answered here.
+  /// A thread could not be started. If no other thread runs, answers all names in the queue.
   void fail_thread() {
     std::vector<Resolved> failed;
     {
       const MutexLock lock(mutex_);
       --threads_;
-      if (threads_ > 0) return;  // another goes on with the queue
+      if (threads_ > 0) return;  // another thread will work on the queue
       for (const Question& question : queue_) {
         std::vector<Resolved> asking = std::move(asked_.extract(question.host).mapped());
         std::move(asking.begin(), asking.end(), std::back_inserter(failed));
       }
       queue_.clear();
     }
-    for (Resolved& done : failed) done(Error{ErrorCode::unavailable, "out of threads", ""});
+    for (Resolved& done : failed)
+      done(Error{ErrorCode::unavailable, "the system is out of threads", ""});
   }
 
   void stop() {
@@ -129,7 +131,7 @@ class SystemResolver::LookUps {
     return question;
   }
 
-  /// Who asked for this name; nobody any more after stop().
+  /// Removes and returns the callbacks for this name. After stop() there are none.
   std::vector<Resolved> take(const std::string& host) {
     const MutexLock lock(mutex_);
     auto asked = asked_.extract(host);
@@ -149,7 +151,7 @@ SystemResolver::~SystemResolver() { look_ups_->stop(); }
 void SystemResolver::resolve(const std::string& host, Resolved done) {
   if (!look_ups_->ask(host, std::move(done))) return;
   try {
-    // Detached: a look-up cannot be cut short, and who stops should not have to wait for one.
+    // Detached, because a look-up cannot be interrupted, and the destructor must not wait for it.
     std::thread([look_ups = look_ups_] { look_ups->run(); }).detach();
   } catch (const std::system_error&) {
     look_ups_->fail_thread();

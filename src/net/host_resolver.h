@@ -18,7 +18,8 @@ namespace detent::net {
 /// Thread-safe.
 class HostResolver {
  public:
-  /// At least one address; or `not_found` (the name does not exist), or `unavailable` (no answer).
+  /// Receives at least one address, or an error: `not_found` (the name does not exist), or
+  /// `unavailable` (no answer).
   using Resolved = UniqueFunction<void(Result<std::vector<IpAddress>>)>;
 
   virtual ~HostResolver() = default;
@@ -40,7 +41,7 @@ class SystemResolver final : public HostResolver {
 
  private:
   class LookUps;
-  const std::shared_ptr<LookUps> look_ups_;  // owned by this and by its threads
+  const std::shared_ptr<LookUps> look_ups_;  // shared with the threads
 };
 
 }  // namespace detent::net

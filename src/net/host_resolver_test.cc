@@ -1,4 +1,4 @@
-// Of the system's resolver only what every machine has: addresses as text, localhost.
+// The system's resolver, with names that every machine knows: localhost, and addresses as text.
 #include "net/host_resolver.h"
 
 #include <gtest/gtest.h>
@@ -37,13 +37,13 @@ TEST(SystemResolver, ReadsAddressesOfBothFamilies) {
   }
 }
 
-TEST(SystemResolver, SaysThatThereIsNoAddress) {
+TEST(SystemResolver, ReportsAnUnknownName) {
   SystemResolver resolver;
-  // No name server is asked for a label that is too long.
+  // A label of 64 bytes is too long, so no name server is asked.
   EXPECT_FALSE(resolve(resolver, std::string(64, 'a') + ".invalid"));
 }
 
-TEST(SystemResolver, AnswersEveryoneOnceWhenManyAskForMoreThanItLooksUpAtATime) {
+TEST(SystemResolver, AnswersEachQuestionOnceAlsoAboveItsThreadLimit) {
   SystemResolver resolver;
   Mailbox<std::string> found;
   constexpr int kHosts = 3 * static_cast<int>(SystemResolver::kMaxLookUps);
@@ -62,10 +62,10 @@ TEST(SystemResolver, AnswersEveryoneOnceWhenManyAskForMoreThanItLooksUpAtATime) 
   EXPECT_EQ(answers, std::vector<int>(kHosts, 2));
 }
 
-TEST(SystemResolver, CanGoWhileItLooksUp) {
+TEST(SystemResolver, CanBeDestroyedDuringALookUp) {
   const auto told = std::make_shared<Mailbox<bool>>();
   SystemResolver().resolve("localhost", [told](const Found&) { told->push(true); });
-  // Whether it was told or not: nobody has to wait.
+  // The first resolver may or may not have called back. Its destructor must not wait.
   SystemResolver other;
   EXPECT_TRUE(resolve(other, "127.0.0.1"));
 }

@@ -38,7 +38,7 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kReadBytes = 16 * 1024;
-/// Of a name with more addresses the first are tried.
+/// The most addresses of a name that are tried.
 constexpr std::size_t kMaxAddresses = 4;
 
 tcp::endpoint endpoint_of(const IpAddress& address, std::uint16_t port) {
@@ -50,11 +50,12 @@ tcp::endpoint endpoint_of(const IpAddress& address, std::uint16_t port) {
   return {asio::ip::address_v4(bytes), port};
 }
 
-/// A connection to a host, from one call to the next.
+/// A connection to a host. Several calls can use it one after the other.
 struct Connection {
   explicit Connection(asio::io_context& io) : socket(io) {}
 
-  /// True when the host has sent nothing, nor closed it: it can take another request.
+  /// Returns true if the connection can take another request: the host has neither sent bytes nor
+  /// closed it.
   bool is_quiet() {
     std::array<char, 1> byte{};
     return ::recv(socket.native_handle(), byte.data(), byte.size(), MSG_PEEK | MSG_DONTWAIT) < 0 &&
@@ -70,7 +71,7 @@ struct Connection {
   asio::steady_timer::time_point idle_since{};
 };
 
-/// Connections that wait for another call, by host. Confined to the I/O thread.
+/// Idle connections that wait for another call, by host. For use on the I/O thread.
 class IdleConnections {
  public:
   explicit IdleConnections(const HttpCallerOptions& options) : options_(options) {}
@@ -83,7 +84,8 @@ class IdleConnections {
     connection->idle_since = now;
     idle.push_back(std::move(connection));
   }
-  /// The one used last, so that those that are not needed grow old; null when there is none.
+  /// Returns the connection that was used last, so that connections that are not needed grow old
+  /// and are closed. Returns null if there is none.
   std::unique_ptr<Connection> take(const HttpUrl& url) {
     const auto it = by_host_.find(key_of(url));
     if (it == by_host_.end()) return nullptr;
@@ -105,7 +107,7 @@ class IdleConnections {
     const Time oldest = now - options_.idle_timeout;
     std::erase_if(idle, [oldest](const auto& one) { return one->idle_since < oldest; });
   }
-  /// Of hosts that are called no more, too.
+  /// Also removes old connections to hosts that are not called any more.
   void forget_old(Time now) {
     next_sweep_ = now + options_.idle_timeout;
     for (auto& [host, idle] : by_host_) forget_old(idle, now);
@@ -120,8 +122,8 @@ class IdleConnections {
   Time next_sweep_{};
 };
 
-/// What the calls share. The I/O context is owned by the caller and by the look-ups under way,
-/// which may end after it.
+/// The shared state of all calls. The I/O context is owned by the caller and by the running name
+/// look-ups, which may end after the caller.
 struct Shared {
   const HttpCallerOptions options;
   HostResolver& resolver;
@@ -136,10 +138,10 @@ std::string in_words(milliseconds timeout) {
   return count % 1000 == 0 ? std::to_string(count / 1000) + " s" : std::to_string(count) + " ms";
 }
 
-/// A step in errors, for people.
+/// The names of a step in error messages.
 struct StepWords {
-  std::string_view failed;     // "connect: …"
-  std::string_view timed_out;  // "timed out after 5 s connecting"
+  std::string_view failed;     // as in "connect: …"
+  std::string_view timed_out;  // as in "timed out after 5 s connecting"
 };
 
 StepWords words_of(CallStep step) {
@@ -158,7 +160,8 @@ StepWords words_of(CallStep step) {
   return {};
 }
 
-/// One call, from its URL to its end. Confined to the I/O thread; kept alive by what it waits for.
+/// One call, from its URL to its end. For use on the I/O thread. The operations that it waits for
+/// keep it alive.
 class Call final : public std::enable_shared_from_this<Call> {
  public:
   Call(Shared& shared, HttpUrl url, HttpRequest request, HttpCaller::Done done)
@@ -193,7 +196,7 @@ class Call final : public std::enable_shared_from_this<Call> {
     });
   }
 
-  /// Ends it without telling anybody.
+  /// Ends the call without running its callbacks.
   void cut() {
     is_over_ = true;
     done_ = {};
@@ -233,7 +236,7 @@ class Call final : public std::enable_shared_from_this<Call> {
     connection_->close();
     connection_->socket.async_connect(endpoint_of(addresses_[index], url_.port),
                                       [self = shared_from_this(), index](error_code ec) {
-                                        // Of an address that was given up, the end does not count.
+                                        // Ignore the result if a later address is being tried.
                                         if (!self->is_over_ && self->next_address_ == index + 1)
                                           self->connected(ec);
                                       });
@@ -254,7 +257,7 @@ class Call final : public std::enable_shared_from_this<Call> {
     auto& tls = connection_->tls.emplace(connection_->socket, shared_.tls);
     error_code ec;
     tls.set_verify_callback(ssl::host_name_verification(url_.host), ec);
-    // A name, not an address, tells the server which certificate is meant (RFC 6066, 3).
+    // The name tells the server which certificate to use. RFC 6066, section 3, allows no addresses.
     if (!url_.address) SSL_set_tlsext_host_name(tls.native_handle(), url_.host.c_str());
     tls.async_handshake(ssl::stream_base::client, [self = shared_from_this()](error_code ended) {
       if (self->is_over_) return;
@@ -263,7 +266,7 @@ class Call final : public std::enable_shared_from_this<Call> {
     });
   }
 
-  /// A certificate that is not accepted has a reason that OpenSSL keeps elsewhere.
+  /// For a refused certificate, OpenSSL stores the reason separately from the error code.
   std::string handshake_error(error_code ec) {
     const auto verdict = SSL_get_verify_result(connection_->tls->native_handle());
     if (verdict == X509_V_OK) return ec.message();
@@ -272,7 +275,7 @@ class Call final : public std::enable_shared_from_this<Call> {
 
   void exchange() {
     begin(CallStep::exchange, shared_.options.answer_timeout);
-    // A failure is left to the reader: the host may have answered and closed.
+    // Ignore a failed write: the host may have answered and closed. read() will find out.
     const auto written = [self = shared_from_this()](error_code, std::size_t) {
       self->is_written_ = true;
     };
@@ -324,18 +327,18 @@ class Call final : public std::enable_shared_from_this<Call> {
   void fail_parsing(ParseState before) {
     const std::string& detail = parser_.failure().detail;
     fail(before == ParseState::body ? "the answer's body is broken: " + detail
-                                    : "the answer is no HTTP: " + detail);
+                                    : "the answer is not HTTP: " + detail);
   }
 
   bool has_head() const { return parser_.state() == ParseState::body; }
 
-  /// Begins a step, which may take so long.
+  /// Begins a step with this time limit.
   void begin(CallStep step, milliseconds timeout) {
     step_ = step;
     const auto number = ++step_number_;
     step_timer_.expires_after(timeout);
     step_timer_.async_wait([self = shared_from_this(), number, timeout](error_code ec) {
-      // A timer that ran out may be told after the next step has begun.
+      // An expired timer may run its handler after the next step has begun.
       if (!ec && number == self->step_number_) self->time_out_step(timeout);
     });
   }
@@ -346,7 +349,7 @@ class Call final : public std::enable_shared_from_this<Call> {
     time_out(timeout, "");
   }
 
-  /// `of_what` is said of the time: "", or that it was the whole call's.
+  /// `of_what` follows the time in the message: " in all," for the limit of the whole call.
   void time_out(milliseconds timeout, std::string_view of_what) {
     if (is_over_) return;
     if (has_head()) return answer_cut();
@@ -393,13 +396,13 @@ class Call final : public std::enable_shared_from_this<Call> {
   CallStep step_ = CallStep::resolve;
   std::uint64_t step_number_ = 0;
   bool is_over_ = false;
-  std::vector<IpAddress> addresses_;  // each has passed the filter
+  std::vector<IpAddress> addresses_;  // all have passed the filter
   std::size_t next_address_ = 0;
   asio::steady_timer total_timer_{*shared_.io};
   asio::steady_timer step_timer_{*shared_.io};
   std::optional<asio::steady_timer> late_timer_;
-  std::unique_ptr<Connection> connection_;  // null once others may use it
-  bool is_written_ = false;                 // the whole request
+  std::unique_ptr<Connection> connection_;  // null after it was kept for other calls
+  bool is_written_ = false;                 // true after the write of the request has ended
   ResponseParser parser_;
   std::array<char, kReadBytes> buffer_{};
   std::string input_;
@@ -411,12 +414,12 @@ class Caller final : public HttpCaller {
       : shared_{std::move(options), resolver, std::move(filter)} {}
 
   ~Caller() override {
-    if (!thread_.joinable()) return;  // never ran
+    if (!thread_.joinable()) return;  // the thread was not started
     asio::post(*shared_.io, [this] {
       for (const auto& [key, weak] : calls_) {
         if (const auto call = weak.lock()) call->cut();
       }
-      work_.reset();  // the thread ends when all has been told that it is cut
+      work_.reset();  // the thread ends after the handlers of the cut calls have run
     });
     thread_.join();
   }
@@ -474,9 +477,9 @@ class Caller final : public HttpCaller {
   asio::executor_work_guard<asio::io_context::executor_type> work_{shared_.io->get_executor()};
   std::thread thread_;
 
-  std::atomic<CallNumber> last_number_{0};  // relaxed: only that each is another counts
+  std::atomic<CallNumber> last_number_{0};  // relaxed: the numbers must only be different
 
-  // Touched only by the I/O thread.
+  // Used only by the I/O thread.
   std::unordered_map<std::uint64_t, std::weak_ptr<Call>> calls_;
 };
 

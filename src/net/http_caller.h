@@ -32,9 +32,9 @@ namespace detent::net {
 /// The steps of a call, in their order.
 enum class CallStep : std::uint8_t {
   resolve,    // ask for the host's addresses
-  filter,     // have them checked
-  connect,    // to the first that lets itself be connected to
-  handshake,  // of TLS; the certificate must be valid for the host
+  filter,     // check the addresses
+  connect,    // try one address after another
+  handshake,  // TLS; the certificate must be valid for the host
   exchange,   // send the request, read the answer
 };
 
@@ -60,18 +60,19 @@ struct HttpCallerOptions {
   std::chrono::milliseconds resolve_timeout{5'000};
   std::chrono::milliseconds connect_timeout{5'000};  // for each address
   std::chrono::milliseconds handshake_timeout{5'000};
-  std::chrono::milliseconds answer_timeout{15'000};  // from the connection to the answer's head
-  std::chrono::milliseconds body_timeout{2'000};     // from there to the body's end
+  std::chrono::milliseconds answer_timeout{
+      15'000};                                    // from the connection to the head of the answer
+  std::chrono::milliseconds body_timeout{2'000};  // from the head of the answer to its end
   std::chrono::milliseconds total_timeout{30'000};
   std::size_t max_head_bytes = 16 * 1024;
-  std::size_t max_body_bytes = 64 * 1024;  // give or take one read
+  std::size_t max_body_bytes = 64 * 1024;  // one read more or less
   /// If true, a body that is cut short by a limit or by the end of the connection is a failure.
   bool wants_whole_answers = false;
   /// The most idle connections to each host that are kept for later calls. A connection is used
   /// again only if no bytes have arrived since its last answer. 0: none are kept.
   std::size_t max_idle_connections = 0;
   std::chrono::milliseconds idle_timeout{20'000};
-  std::string ca_file;  // PEM, trusted instead of the system's authorities; empty: those
+  std::string ca_file;  // PEM; replaces the certificate authorities of the system; empty: these
 };
 
 /// Thread-safe. The caller must limit the number of calls at the same time.
@@ -79,8 +80,8 @@ class HttpCaller {
  public:
   using Done = UniqueFunction<void(CallOutcome)>;
   using CallNumber = std::uint64_t;
-  /// For a caller that has an alternative to a slow answer. `tell` runs on the I/O thread, at most
-  /// once, if there is no answer after this time. The call continues.
+  /// Notifies a caller that has an alternative to a slow answer. `tell` runs on the I/O thread, at
+  /// most once, if there is no answer after this time. The call continues.
   struct Late {
     std::chrono::milliseconds after{0};
     UniqueFunction<void()> tell = {};  // empty: the caller has no alternative

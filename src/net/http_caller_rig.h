@@ -81,7 +81,7 @@ class CountingListener {
   CountingListener& operator=(const CountingListener&) = delete;
 
   std::uint16_t port() const noexcept { return port_; }
-  /// Connections since the last call.
+  /// The number of connections since the last call.
   int count_connects() const { return count(v4_) + count(v6_); }
 
  private:
@@ -131,10 +131,10 @@ class CallerRig {
 
  private:
   Mailbox<CallOutcome> outcomes_;
-  std::unique_ptr<HttpCaller> caller_;  // goes first
+  std::unique_ptr<HttpCaller> caller_;  // destroyed first
 };
 
-/// The failure of a call; a step that has not failed fails the test.
+/// Returns the failure of a call. Fails the test if the call has an answer.
 inline CallFailure failure_of(const CallOutcome& outcome) {
   if (const auto* const failure = std::get_if<CallFailure>(&outcome)) return *failure;
   ADD_FAILURE() << "answered " << std::get<HttpResponse>(outcome).status;

@@ -1,5 +1,5 @@
-// The caller against servers of this folder, sockets that misbehave, and TLS that is not to be
-// trusted. Which addresses are allowed is src/delivery's to decide and to test.
+// The caller with servers of this folder, with sockets that send wrong bytes, and with untrusted
+// TLS servers. src/delivery decides which addresses are allowed, and tests this.
 #include "net/http_caller.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Longer than a test may take, but for the step that is to time out.
+/// Long time limits, except for the step that a test wants to time out.
 HttpCallerOptions patient() {
   return {.resolve_timeout = 600s,
           .connect_timeout = 600s,
@@ -33,8 +33,8 @@ std::string url_of(const HttpServer& server, const std::string& host = "127.0.0.
   return "http://" + host + ":" + std::to_string(server.port()) + "/path?query";
 }
 
-/// A server of one connection at a time that answers these bytes to whatever head it has read, and
-/// keeps the connection open.
+/// Serves one connection at a time. It answers every request with these bytes, and keeps the
+/// connection open.
 class RawServer {
  public:
   explicit RawServer(std::string answer)
@@ -89,7 +89,7 @@ TEST(HttpCaller, SendsTheRequestAndGivesTheAnswer) {
   EXPECT_EQ(answer.status, 202);
   EXPECT_EQ(answer.body, "POST /path?query body header a.test:" + std::to_string(server->port()));
   EXPECT_EQ(answer.header("x-b"), "c");
-  // The connection is not kept; that it was closed the server hears a little later.
+  // The connection is not kept. The server notices a little later that it was closed.
   while (server->connections() != 0) std::this_thread::yield();
 }
 
@@ -109,7 +109,7 @@ TEST(HttpCaller, MakesManyCallsAtOnce) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(answer_of(outcomes.pop()).status, 200);
 }
 
-TEST(HttpCaller, TellsThatAnAnswerIsLateAndGivesItAllTheSame) {
+TEST(HttpCaller, ReportsALateAnswerAndStillDeliversIt) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   ScriptedResolver resolver;
@@ -150,11 +150,11 @@ TEST(HttpCaller, AsksTheFilterAboutEveryAddressBeforeItConnects) {
   EXPECT_EQ(listener.count_connects(), 0);
 }
 
-TEST(HttpCaller, ResolvesOnceAndConnectsToWhatWasChecked) {
+TEST(HttpCaller, ResolvesOnceAndConnectsToTheCheckedAddress) {
   const auto server = start_server(echo);
   ScriptedResolver resolver;
   resolver.add("a.test", {"127.0.0.1"});
-  resolver.add("a.test", {"192.0.2.1"});  // what a second look-up would find
+  resolver.add("a.test", {"192.0.2.1"});  // the answer to a second look-up, which must not happen
   CallerRig rig(resolver, patient());
   EXPECT_EQ(answer_of(rig.call(url_of(*server, "a.test"))).status, 200);
   EXPECT_EQ(resolver.asked(), 1);
@@ -171,12 +171,12 @@ TEST(HttpCaller, DoesNotResolveAnAddress) {
 TEST(HttpCaller, TriesTheNextAddressWhenOneRefuses) {
   const auto server = start_server(echo);
   ScriptedResolver resolver;
-  resolver.add("a.test", {"127.0.0.2", "::1", "127.0.0.1"});  // the first two have no listener
+  resolver.add("a.test", {"127.0.0.2", "::1", "127.0.0.1"});  // the server listens on the last one
   CallerRig rig(resolver, patient());
   EXPECT_EQ(answer_of(rig.call(url_of(*server, "a.test"))).status, 200);
 }
 
-TEST(HttpCaller, SaysWhichStepFailed) {
+TEST(HttpCaller, NamesTheFailedStep) {
   std::string closed_port;
   {
     const CountingListener listener;
@@ -208,7 +208,7 @@ TEST(HttpCaller, FollowsNoRedirect) {
 }
 
 TEST(HttpCaller, TimesOutInEachStep) {
-  ScriptedResolver resolver;  // answers nobody
+  ScriptedResolver resolver;  // gives no answer
   HttpCallerOptions options = patient();
   options.resolve_timeout = 20ms;
   options.answer_timeout = 20ms;
@@ -240,7 +240,7 @@ TEST(HttpCaller, TimesOutAsAWhole) {
   EXPECT_EQ(late.message, "timed out after 20 ms in all, looking up the host's name");
 }
 
-TEST(HttpCaller, TakesTheHeadForTheAnswerWhateverHappensToTheBody) {
+TEST(HttpCaller, AnAnswerWithAnIncompleteBodyIsStillAnAnswer) {
   ScriptedResolver resolver;
   HttpCallerOptions options = patient();
   options.body_timeout = 20ms;
@@ -267,7 +267,7 @@ TEST(HttpCaller, ReadsNoMoreThanTheLimits) {
   EXPECT_EQ(failure_of(rig.call(header.url())).step, CallStep::exchange);
 }
 
-TEST(HttpCaller, CutsWhatIsUnderWayWhenItGoes) {
+TEST(HttpCaller, CutsRunningCallsWhenItIsDestroyed) {
   const CountingListener silent;
   ScriptedResolver resolver;
   int told = 0;
@@ -281,11 +281,10 @@ TEST(HttpCaller, CutsWhatIsUnderWayWhenItGoes) {
   EXPECT_EQ(told, 0);
 }
 
-/// TLS: the folder of the test's certificates, and a caller that trusts "trusted.crt" only.
-TEST(HttpCaller, AnAnswerThatIsCutShortIsAFailureForWhoWantsAllOfIt) {
+TEST(HttpCaller, AnIncompleteBodyIsAFailureIfWholeAnswersAreRequired) {
   const auto server = start_server([](const HttpRequest&, Responder responder) {
     const ResponseStream stream = responder.stream({.body = "begun"});
-    stream.send(" and");  // and dropped
+    stream.send(" and");  // the stream is destroyed before end()
   });
   ScriptedResolver resolver;
   HttpCallerOptions options = patient();
@@ -302,7 +301,7 @@ HttpCallerOptions keeping(std::chrono::milliseconds idle_timeout = 600s) {
   return options;
 }
 
-TEST(HttpCallerConnections, OneIsUsedAgainWhenItMayBeKept) {
+TEST(HttpCallerConnections, AreUsedAgainIfTheyMayBeKept) {
   const auto server = start_server(echo);
   ScriptedResolver resolver;
   resolver.add("a.test", {"127.0.0.1"});
@@ -314,7 +313,7 @@ TEST(HttpCallerConnections, OneIsUsedAgainWhenItMayBeKept) {
   EXPECT_EQ(server->connections(), 1u);
 }
 
-TEST(HttpCallerConnections, OneThatIsTooOldIsNot) {
+TEST(HttpCallerConnections, AreNotUsedAgainIfTheyAreTooOld) {
   const auto server = start_server(echo);
   ScriptedResolver resolver;
   resolver.add("a.test", {"127.0.0.1"});
@@ -325,7 +324,7 @@ TEST(HttpCallerConnections, OneThatIsTooOldIsNot) {
   EXPECT_EQ(resolver.asked(), 3);
 }
 
-TEST(HttpCallerConnections, OneThatTheHostHasClosedIsNot) {
+TEST(HttpCallerConnections, AreNotUsedAgainIfTheHostHasClosedThem) {
   ScriptedResolver resolver;
   CallerRig rig(resolver, keeping());
   auto server = start_server(echo);
@@ -337,15 +336,15 @@ TEST(HttpCallerConnections, OneThatTheHostHasClosedIsNot) {
   EXPECT_EQ(answer_of(rig.call(url_of(*server))).status, 200);
 }
 
-TEST(HttpCallerConnections, OneWhoseAnswerEndsWithItIsNot) {
+TEST(HttpCallerConnections, AreNotUsedAgainIfTheAnswerClosesThem) {
   const RawServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
   ScriptedResolver resolver;
   CallerRig rig(resolver, keeping());
   EXPECT_EQ(answer_of(rig.call(server.url())).body, "ok");
-  EXPECT_EQ(answer_of(rig.call(server.url())).body, "ok") << "by another";
+  EXPECT_EQ(answer_of(rig.call(server.url())).body, "ok") << "with a new connection";
 }
 
-TEST(HttpCallerConnections, ACallThatIsAbandonedIsClosed) {
+TEST(HttpCallerConnections, AreClosedIfTheirCallIsAbandoned) {
   Mailbox<Responder> asked;
   Mailbox<bool> gone;
   const auto server = start_server([&](const HttpRequest&, Responder responder) {
@@ -359,9 +358,10 @@ TEST(HttpCallerConnections, ACallThatIsAbandonedIsClosed) {
   const Responder waiting = asked.pop();
   rig.caller().abandon(number);
   EXPECT_TRUE(gone.pop());
-  rig.caller().abandon(number);  // is over
+  rig.caller().abandon(number);  // it has ended, so this has no effect
 }
 
+/// Calls over TLS, with a folder for certificates. A caller trusts at most one certificate file.
 class HttpCallerTls : public ::testing::Test {
  public:
   HttpCallerTls() {
@@ -385,7 +385,7 @@ class HttpCallerTls : public ::testing::Test {
   ScriptedResolver resolver_;
 };
 
-TEST_F(HttpCallerTls, SpeaksWithAHostWhoseCertificateIsTrustedAndForIt) {
+TEST_F(HttpCallerTls, AcceptsATrustedCertificateForTheHost) {
   const TlsServerRig server(path("trusted"));
   for (const std::string host : {"localhost", "127.0.0.1"}) {
     const HttpResponse answer =
@@ -403,28 +403,28 @@ TEST_F(HttpCallerTls, RefusesACertificateOfAnotherName) {
   EXPECT_TRUE(failure.message.find("certificate") != std::string::npos) << failure.message;
 }
 
-TEST_F(HttpCallerTls, RefusesACertificateThatNobodyTrusts) {
+TEST_F(HttpCallerTls, RefusesAnUntrustedCertificate) {
   const TlsServerRig server(path("trusted"));
   const CallFailure failure = failure_of(call("https://localhost:" + server.port() + "/", ""));
   EXPECT_EQ(failure.step, CallStep::handshake);
   EXPECT_TRUE(failure.message.find("self-signed") != std::string::npos) << failure.message;
 }
 
-TEST_F(HttpCallerTls, RefusesACertificateThatHasRunOut) {
+TEST_F(HttpCallerTls, RefusesAnExpiredCertificate) {
   write_certificate(path("old.crt"), path("old.key"), {.valid_from = -7200, .valid_to = -3600});
   const TlsServerRig server(path("old"));
   const CallFailure failure = failure_of(call("https://localhost:" + server.port() + "/", "old"));
   EXPECT_TRUE(failure.message.find("expired") != std::string::npos) << failure.message;
 }
 
-TEST_F(HttpCallerTls, RefusesAHostThatSpeaksNoTls) {
+TEST_F(HttpCallerTls, RefusesAHostWithoutTls) {
   const auto server = start_server(echo);
   const std::string port = std::to_string(server->port());
   EXPECT_EQ(failure_of(call("https://localhost:" + port + "/", "trusted")).step,
             CallStep::handshake);
 }
 
-TEST_F(HttpCallerTls, SaysThatAFileOfAuthoritiesCannotBeRead) {
+TEST_F(HttpCallerTls, ReportsAnUnreadableCaFile) {
   const auto caller =
       HttpCaller::start({.ca_file = path("none")}, resolver_, CallerRig::allow_all());
   ASSERT_FALSE(caller);

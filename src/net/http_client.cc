@@ -35,19 +35,19 @@ using std::chrono::milliseconds;
 constexpr ParseLimits kAnswerLimits{.max_header_bytes = 64 * 1024,
                                     .max_body_bytes = std::size_t{64} * 1024 * 1024};
 
-/// A day, and what a call may wait for besides.
+/// A day for the longest wait of a call, and an hour for everything else.
 constexpr milliseconds kLongestTimeout = std::chrono::hours{25};
-/// For an answer that is on its way when the call is interrupted.
+/// After an interruption, how long to wait for an answer that is on its way.
 constexpr milliseconds kInterruptedPatience{500};
 constexpr std::uint16_t kPlainPort = 80;
 constexpr std::uint16_t kTlsPort = 443;
 
-/// Where a client sends to.
+/// The server that the client sends to.
 struct Authority {
   std::string host;  // without brackets
   bool is_tls = false;
   std::uint16_t port = 80;
-  std::string text;  // "127.0.0.1:7070", "[::1]:7070": for people and the Host header
+  std::string text;  // "127.0.0.1:7070", "[::1]:7070": for messages and the Host header
 };
 
 Error bad_url(std::string_view url, std::string_view reason) {
@@ -65,22 +65,22 @@ Result<Authority> parse_url(std::string_view url) {
   std::string_view rest = url.substr(is_tls ? kTls.size() : kPlain.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   if (rest.find_first_of("/?#@ ") != std::string_view::npos) {
-    return bad_url(url, "more than a host and a port");
+    return bad_url(url, "it has more than a host and a port");
   }
   const std::size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;
-  if (bracket == std::string_view::npos) return bad_url(url, "no closing bracket");
+  if (bracket == std::string_view::npos) return bad_url(url, "it has no closing bracket");
   const std::size_t host_end = std::min(rest.find(':', bracket), rest.size());
   Authority authority{
       .host = "", .is_tls = is_tls, .port = is_tls ? kTlsPort : kPlainPort, .text = ""};
   authority.host = bracket > 0 ? rest.substr(1, bracket - 1) : rest.substr(0, host_end);
-  if (bracket > 0 && host_end != bracket + 1) return bad_url(url, "bad host");
-  if (authority.host.empty()) return bad_url(url, "no host");
+  if (bracket > 0 && host_end != bracket + 1) return bad_url(url, "it has text after the bracket");
+  if (authority.host.empty()) return bad_url(url, "it has no host");
   if (host_end < rest.size()) {
     const std::string_view port = rest.substr(host_end + 1);
     const auto [end, failure] =
         std::from_chars(port.data(), port.data() + port.size(), authority.port);
     if (failure != std::errc{} || end != port.data() + port.size() || authority.port == 0) {
-      return bad_url(url, "bad port");
+      return bad_url(url, "its port is not a number from 1 to 65535");
     }
   }
   authority.text = std::string(rest.substr(0, host_end)) + ":" + std::to_string(authority.port);
@@ -92,7 +92,7 @@ bool is_sendable(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c != 0x7f; });
 }
 
-/// Whether it stays on its line: what comes after a line break would be another header.
+/// Returns whether the text can be a header value. A line break in it would start another header.
 bool is_header_value(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -100,9 +100,9 @@ bool is_header_value(std::string_view text) {
   });
 }
 
-/// Requests written and answers read at once, so that neither side has to hold all of the other's.
-/// Runs on the caller's io_context; must live until that has run out of work. `Stream` is a socket,
-/// plain or with TLS on it.
+/// Writes requests and reads their answers at the same time, so that neither side must store all
+/// bytes of the other. It runs on the io_context of the client, and must live until that has no
+/// work left. `Stream` is a socket, with or without TLS.
 template <class Stream>
 class Round {
  public:
@@ -115,7 +115,8 @@ class Round {
   void start() {
     parser_.expect_answer_to(requests_.front().method);
     asio::async_write(stream_, asio::buffer(output_), [this](error_code ec, std::size_t) {
-      // A failure is left to the reader: the server may have answered and closed.
+      // A failed write is not an error yet: the server may have answered and closed. read() finds
+      // out.
       is_written_ = !ec;
     });
     read();
@@ -123,10 +124,10 @@ class Round {
 
   bool is_complete() const { return answers_.size() == requests_.size(); }
   bool saw_any_byte() const { return saw_any_byte_; }
-  /// Requires: is_complete(). The connection can take another round.
+  /// Requires: is_complete(). Returns whether the connection can be used for another round.
   bool keeps_alive() const { return is_written_ && keeps_alive_ && input_.empty(); }
   std::vector<HttpResponse> take_answers() { return std::move(answers_); }
-  /// Why it is not complete; none while it could still become so.
+  /// Returns the error that ended the round, or std::nullopt if there was none so far.
   const std::optional<Error>& error() const { return error_; }
 
  private:
@@ -181,7 +182,7 @@ class Round {
     if (!error_) error_ = Error{code, std::move(message), ""};
   }
 
-  /// Ends a write that nobody waits for any more.
+  /// Cancels the write, because its result is not needed any more.
   void close() {
     error_code ignored;
     stream_.lowest_layer().close(ignored);
@@ -205,7 +206,8 @@ class Client final : public HttpClient {
   Client(Authority authority, milliseconds timeout, HttpClientOptions options)
       : authority_(std::move(authority)), timeout_(timeout), options_(std::move(options)) {}
 
-  /// Before the first request. Errors: `invalid_argument` for a file that holds no certificates.
+  /// Loads the trusted certificates. Call it before the first request. Errors: `invalid_argument`
+  /// for a file without certificates.
   Result<void> trust() {
     if (!authority_.is_tls) return ok();
     tls_.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
@@ -285,7 +287,7 @@ class Client final : public HttpClient {
 
   struct Attempt {
     Result<std::vector<HttpResponse>> answers;
-    bool is_unseen = false;  // the connection was lost before any byte of an answer
+    bool is_unseen = false;  // the connection was lost before the first byte of an answer
   };
 
   Attempt run(std::span<const HttpRequest> requests, MonotonicTime deadline) {
@@ -320,12 +322,12 @@ class Client final : public HttpClient {
     return authority_.is_tls ? begin_tls(deadline) : ok();
   }
 
-  /// The certificate must be of the host that the URL names.
+  /// The certificate must be valid for the host that the URL names.
   Result<void> begin_tls(MonotonicTime deadline) {
     stream_.emplace(socket_, tls_);
     error_code ec;
     asio::ip::make_address(authority_.host, ec);
-    const bool is_name = ec.failed();  // an address is not sent (RFC 6066, section 3)
+    const bool is_name = ec.failed();  // RFC 6066, section 3: only names are sent, not addresses
     if (is_name) SSL_set_tlsext_host_name(stream_->native_handle(), authority_.host.c_str());
     stream_->set_verify_callback(ssl::host_name_verification(authority_.host), ec);
     if (ec) return cannot_connect(ec);
@@ -337,7 +339,7 @@ class Client final : public HttpClient {
     return cannot_connect(ec);
   }
 
-  /// The server has closed the connection, or sent what nobody asked for, since the last answer.
+  /// Returns true if, since the last answer, the server has closed the connection or sent bytes.
   bool is_stale() {
     error_code ec;
     char byte = 0;
@@ -347,8 +349,8 @@ class Client final : public HttpClient {
     return ec != asio::error::would_block;
   }
 
-  /// Runs what was started to its end. Returns false when the deadline ended it, or an interruption
-  /// some time ago.
+  /// Runs the started operations to their end. Returns false if the deadline ended them, or the end
+  /// of the patience after an interruption.
   bool run_until(MonotonicTime deadline) {
     io_.restart();
     const auto left = [&] {
@@ -358,7 +360,7 @@ class Client final : public HttpClient {
     while (io_.run_one_for(left()) > 0) continue;
     if (io_.stopped()) return true;
     close();
-    io_.run();  // the handlers that were waiting learn that it is over
+    io_.run();  // run the handlers of the closed socket
     return false;
   }
 
@@ -385,12 +387,12 @@ class Client final : public HttpClient {
   asio::io_context io_{1};
   ssl::context tls_{ssl::context::tls_client};
   tcp::socket socket_{io_};
-  std::optional<ssl::stream<tcp::socket&>> stream_;  // over socket_; none: plain
+  std::optional<ssl::stream<tcp::socket&>> stream_;  // uses socket_; empty: no TLS
   bool may_have_been_seen_ = false;
-  // Written by whoever interrupts, read before a request goes out; what comes between the two is
-  // the posted handler's, which runs with the request.
+  // Written by interrupt(), and read before each request. interrupt() also posts a handler, which
+  // ends a request that runs at that moment.
   std::atomic<bool> is_interrupted_ = false;
-  MonotonicTime interrupted_until_ = MonotonicTime::max();  // written by that handler
+  MonotonicTime interrupted_until_ = MonotonicTime::max();  // written by this handler
 };
 
 }  // namespace
@@ -400,14 +402,14 @@ Result<std::unique_ptr<HttpClient>> HttpClient::create(std::string_view url, mil
   ASSIGN_OR_RETURN(Authority authority, parse_url(url));
   if (timeout <= milliseconds{0} || timeout > kLongestTimeout) {
     return Error{ErrorCode::invalid_argument,
-                 "a timeout is above 0 and at most a day; this one is " +
+                 "the timeout must be greater than 0 and at most one day, got " +
                      std::to_string(timeout.count()) + " ms",
                  "timeout"};
   }
-  for (const auto& [name, value] : options.headers) {  // it may be a secret, and is not repeated
+  for (const auto& [name, value] : options.headers) {  // do not repeat the value: it may be secret
     if (is_header_value(value)) continue;
     return Error{ErrorCode::invalid_argument,
-                 "the header " + name + " holds a control character, such as a line break", name};
+                 "header " + name + " has a control character, for example a line break", name};
   }
   try {  // Asio throws when the system is out of files
     auto client = std::make_unique<Client>(std::move(authority), timeout, std::move(options));

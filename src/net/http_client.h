@@ -24,7 +24,7 @@ namespace detent::net {
 
 struct HttpClientOptions {
   HttpHeaders headers = {};  // sent with each request
-  std::string ca_file = {};  // certificates that are trusted, in PEM; "": the system's
+  std::string ca_file = {};  // PEM; the trusted certificates; "": the certificates of the system
 };
 
 /// Thread-compatible; one request at a time, or several pipelined by `send_all`.

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto kLong = 600s;  // longer than a test may take
+constexpr auto kLong = 600s;  // longer than any test
 
 std::string url_of(const HttpServer& server) {
   return "http://127.0.0.1:" + std::to_string(server.port());
@@ -74,7 +74,8 @@ TEST(HttpClient, PipelinesInOrder) {
   EXPECT_TRUE(client->send_all({})->empty());
 }
 
-// More in both directions than the sockets hold: writing first and reading then would not end.
+// More bytes than the sockets hold in both directions. A client that writes all before it reads
+// would never finish.
 TEST(HttpClient, PipelinesMoreThanTheSocketsHold) {
   const auto server = start_server(echo);
   const auto client = make_client(*server);
@@ -84,7 +85,7 @@ TEST(HttpClient, PipelinesMoreThanTheSocketsHold) {
   EXPECT_EQ(answers->back().body.size(), 2'000'000u + 7);
 }
 
-/// A server that loses connections. Loopback, a free port.
+/// A server that closes connections early, on a free port of 127.0.0.1.
 class RudeServer {
  public:
   RudeServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -102,8 +103,8 @@ class RudeServer {
   RudeServer& operator=(const RudeServer&) = delete;
 
   std::uint16_t port() const { return port_; }
-  /// Serves one connection: reads a request for each answer and sends that; "" is none. Closes it
-  /// after the last.
+  /// Serves one connection. For each element of `answers` it reads a request and sends the element;
+  /// "" sends nothing. Then it closes the connection.
   void serve(const std::vector<std::string_view>& answers) const {
     const int client = ::accept(listener_, nullptr, nullptr);
     for (const std::string_view answer : answers) {
@@ -113,7 +114,7 @@ class RudeServer {
     }
     ::close(client);
   }
-  /// Reads a request, calls `received`, and answers once the client has closed its side.
+  /// Reads a request, calls `received`, and answers after the client has closed its sending side.
   template <class F>
   void serve_after_half_close(const F& received, std::string_view answer) const {
     const int client = ::accept(listener_, nullptr, nullptr);
@@ -132,16 +133,16 @@ class RudeServer {
 
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-// The server has closed the idle connection: nothing was sent on it yet, so any method may go on a
-// new one.
-TEST(HttpClient, ReplacesAConnectionThatWasClosedMeanwhile) {
+// The server has closed the idle connection. No byte of the request was sent, so the client can
+// send it on a new connection, whatever its method is.
+TEST(HttpClient, ReplacesAnIdleConnectionThatWasClosed) {
   const RudeServer server;
   const auto client =
       HttpClient::create("http://127.0.0.1:" + std::to_string(server.port()), kLong).value();
   for (int i = 0; i < 2; ++i) {
     std::thread serving([&server] { server.serve({kOk}); });
     EXPECT_TRUE(client->send(request("POST", "/")));
-    serving.join();  // so the connection is closed when the next request is sent
+    serving.join();  // the connection is closed before the next request is sent
   }
 }
 
@@ -150,8 +151,8 @@ TEST(HttpClient, RepeatsOnlyGetWhenAKeptConnectionIsLost) {
   const auto client =
       HttpClient::create("http://127.0.0.1:" + std::to_string(server.port()), kLong).value();
   std::thread serving([&server] {
-    server.serve({kOk, ""});  // takes the GET and closes: it is repeated
-    server.serve({kOk, ""});  // takes the POST and closes: it is not
+    server.serve({kOk, ""});  // reads the GET and closes; the client must repeat it
+    server.serve({kOk, ""});  // reads the POST and closes; the client must not repeat it
   });
   EXPECT_TRUE(client->send(request("GET", "/1")));
   EXPECT_TRUE(client->send(request("GET", "/2")));
@@ -172,7 +173,7 @@ TEST(HttpClient, DoesNotRepeatOnANewConnection) {
   serving.join();
 }
 
-TEST(HttpClient, ReportsAnAnswerThatIsCutOrNoHttp) {
+TEST(HttpClient, ReportsAnIncompleteAnswerAndOneThatIsNotHttp) {
   const struct {
     std::string answer;
     ErrorCode code;
@@ -204,7 +205,8 @@ TEST(HttpClient, TimesOut) {
             "127.0.0.1:" + std::to_string(server->port()) + ": no answer within 20 ms");
 }
 
-// The server refuses from the length alone and goes on reading for a while only to be heard.
+// The server refuses the request because of its length, and reads further only so that the client
+// can read the answer.
 TEST(HttpClient, ReadsARefusalThatComesBeforeTheBodyIsSent) {
   const auto server = start_server(echo, {.max_body_bytes = 1000});
   const auto client = make_client(*server);
@@ -247,13 +249,13 @@ TEST(HttpClient, IsInterruptedInACallAndFromThenOn) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   const auto client = make_client(*server);
-  std::optional<HeldRequest> sent;  // it is answered when it goes
+  std::optional<HeldRequest> sent;  // answered when it is destroyed
   std::thread interrupting([&] {
     sent = held.pop();
     client->interrupt();
     Mailbox<bool> gone;
     sent->responder.on_gone([&gone] { gone.push(true); });
-    EXPECT_TRUE(gone.pop());  // the server learns of it
+    EXPECT_TRUE(gone.pop());  // the server notices the disconnect
   });
   const auto answer = client->send(request("GET", "/"));
   interrupting.join();
@@ -264,7 +266,7 @@ TEST(HttpClient, IsInterruptedInACallAndFromThenOn) {
   EXPECT_TRUE(held.empty());
 }
 
-// The server answers after it was told that no more requests will come.
+// The server answers after the client has closed its sending side.
 TEST(HttpClient, AnInterruptedCallStillTakesAnAnswerThatIsOnItsWay) {
   const RudeServer server;
   const auto client =
@@ -274,8 +276,9 @@ TEST(HttpClient, AnInterruptedCallStillTakesAnAnswerThatIsOnItsWay) {
   serving.join();
 }
 
-// Nobody there asks whether the client has gone, so that its closed side is no reason to end.
-TEST(HttpClient, AnInterruptedCallEndsThoughTheServerTakesNoNotice) {
+// The server does not check whether the client has gone, so the closed side does not end the
+// request.
+TEST(HttpClient, AnInterruptedCallEndsEvenIfTheServerIgnoresTheClosedSide) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   const auto client = make_client(*server);
@@ -288,7 +291,7 @@ TEST(HttpClient, AnInterruptedCallEndsThoughTheServerTakesNoNotice) {
   interrupting.join();
 }
 
-TEST(HttpClient, RefusesWhatCannotBeSent) {
+TEST(HttpClient, RefusesInvalidRequests) {
   const auto server = start_server(echo);
   const auto client = make_client(*server);
   for (const char* target : {"", "/a b", "/a\r\nX: y"}) {
@@ -299,8 +302,8 @@ TEST(HttpClient, RefusesWhatCannotBeSent) {
   EXPECT_FALSE(client->send(request("G T", "/")));
 }
 
-// The line break of a file that a token was read from.
-TEST(HttpClient, RefusesAHeaderThatDoesNotStayOnItsLine) {
+// For example, the token was read from a file with a line break at its end.
+TEST(HttpClient, RefusesAHeaderWithControlCharacters) {
   for (const char* const value : {"secret\n", "secret\r\nX-Other: 1", "a\x7f"}) {
     const auto client = HttpClient::create("http://h", kLong, {.headers = {{"x-a", value}}});
     ASSERT_FALSE(client) << value;
@@ -310,7 +313,7 @@ TEST(HttpClient, RefusesAHeaderThatDoesNotStayOnItsLine) {
   EXPECT_TRUE(HttpClient::create("http://h", kLong, {.headers = {{"x-a", "\tb \xc3\xa4"}}}));
 }
 
-TEST(HttpClient, RefusesATimeoutThatIsNoneOrMoreThanADay) {
+TEST(HttpClient, RefusesATimeoutOfZeroOrOfMoreThanADay) {
   for (const milliseconds timeout :
        {0ms, -1ms, milliseconds::min(), milliseconds::max(), milliseconds{48h}}) {
     const auto client = HttpClient::create("http://h", timeout);
@@ -319,7 +322,7 @@ TEST(HttpClient, RefusesATimeoutThatIsNoneOrMoreThanADay) {
     EXPECT_EQ(client.error().field, "timeout");
   }
   EXPECT_TRUE(HttpClient::create("http://h", 1ms));
-  EXPECT_TRUE(HttpClient::create("http://h", 24h + 1min)) << "a lease's wait is added to a day";
+  EXPECT_TRUE(HttpClient::create("http://h", 24h + 1min)) << "one day, plus the wait of a lease";
 }
 
 TEST(HttpClient, ReadsUrls) {

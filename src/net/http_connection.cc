@@ -37,7 +37,7 @@ void HttpConnection::start() {
 }
 
 void HttpConnection::refuse(int status, std::string_view detail) {
-  if (context_.options.tls != nullptr) return close();  // not worth a handshake
+  if (context_.options.tls != nullptr) return close();  // a handshake would cost too much
   hear();
   fail(status, detail);
 }
@@ -64,7 +64,7 @@ void HttpConnection::close() {
   context_.loop.remove(this);
 }
 
-/// Closes without waiting for the client to take what the system still has for it.
+/// Closes without waiting until the client has taken the bytes in the system's buffer.
 void HttpConnection::abort() {
   error_code ignored;
   socket_.set_option(asio::socket_base::linger(true, 0), ignored);
@@ -91,18 +91,18 @@ void HttpConnection::handshake() {
         return ec ? self->close() : self->handshake();
       });
       return;
-    case TlsSession::Step::failed:  // also a client that speaks plain HTTP
+    case TlsSession::Step::failed:  // for example, the client does not use TLS
       return close();
   }
 }
 
-/// Into the context's buffer.
+/// Reads into the buffer of the context.
 std::size_t HttpConnection::read_some(error_code& ec) {
   if (tls_ != nullptr) return tls_->read(context_.read_buffer, ec);
   return socket_.read_some(asio::buffer(context_.read_buffer), ec);
 }
 
-/// Of head_ and body_ what is not written yet.
+/// Writes the next bytes of head_ and body_.
 std::size_t HttpConnection::write_some(error_code& ec) {
   const std::size_t of_head = std::min(written_, head_.size());
   if (tls_ != nullptr) {
@@ -115,14 +115,15 @@ std::size_t HttpConnection::write_some(error_code& ec) {
   return socket_.write_some(rest, ec);
 }
 
-/// Nothing more is written: the client can tell the end from a cut.
+/// Tells a TLS client that the bytes end here. Without this, the client cannot tell the end of the
+/// bytes from an interrupted connection.
 void HttpConnection::end_tls() {
   if (tls_ != nullptr) tls_->end();
 }
 
 // ---- reading ------------------------------------------------------------------------------------
 
-/// The client has sent something, or is answered without.
+/// Tells the loop that the client is not silent: it has sent bytes, or is answered without.
 void HttpConnection::hear() {
   if (!std::exchange(is_heard_, true)) context_.loop.heard(this);
 }
@@ -131,7 +132,8 @@ void HttpConnection::watch() {
   if (is_watching_) return;
   is_watching_ = true;
   const bool is_read = phase_ != Phase::handshaking && phase_ != Phase::lingering;
-  if (tls_ != nullptr && is_read && tls_->has_pending()) {  // the socket would not tell
+  if (tls_ != nullptr && is_read &&
+      tls_->has_pending()) {  // the socket does not report these bytes
     return asio::post(context_.loop.io(), [self = shared_from_this()] {
       self->is_watching_ = false;
       self->on_readable({});
@@ -158,7 +160,7 @@ void HttpConnection::on_readable(error_code ec) {
       return peek();
     case Phase::lingering:
       return discard();
-    case Phase::writing:  // what is there is looked at after the answer
+    case Phase::writing:  // bytes of the next request are read after the answer
     case Phase::closed:
       return;
   }
@@ -168,11 +170,11 @@ void HttpConnection::receive() {
   error_code ec;
   const std::size_t size = read_some(ec);
   if (ec == asio::error::would_block) return watch();
-  if (ec) return close();  // also in the middle of a request: there is nobody to tell
+  if (ec) return close();  // also in the middle of a request, because an answer cannot be sent
   parse({context_.read_buffer.data(), size});
 }
 
-/// The handler has the request, or sends its answer: has the client gone?
+/// The handler has the request, or the answer is being sent. Checks whether the client has gone.
 void HttpConnection::peek() {
   char byte = 0;
   error_code ec;
@@ -182,11 +184,12 @@ void HttpConnection::peek() {
     socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, ec);
   }
   if (ec == asio::error::would_block) return watch();
-  // One that shut down its sending side only is there to read the answer, and cannot be told from
-  // one that has closed.
+  // A client that has only closed its sending side still reads the answer. It looks the same as a
+  // client that has closed both sides.
   if (ec == asio::error::eof && phase_ == Phase::held && link_->end_input()) return;
   if (ec) return close();
-  // A further request is there. It stays in the socket, so nothing more can be learned from it.
+  // The next request has arrived. It stays in the socket, so nothing more can be learned from
+  // there.
 }
 
 void HttpConnection::discard() {
@@ -203,8 +206,8 @@ void HttpConnection::await_request() {
   parse({});
 }
 
-/// Parses what was left over last time and then `fresh`, which has to stay valid only until it
-/// returns.
+/// Parses the bytes that were left over from the last time, followed by `fresh`. `fresh` must be
+/// valid only during this call.
 void HttpConnection::parse(std::string_view fresh) {
   const std::string_view bytes = input_.join(fresh);
   input_.drop(bytes, parser_.parse(bytes));
@@ -219,7 +222,7 @@ void HttpConnection::parse(std::string_view fresh) {
   }
 }
 
-/// A request is not complete, or not begun.
+/// Waits for further bytes, because the request is not complete or has not begun.
 void HttpConnection::read_on() {
   const bool in_body = parser_.state() == ParseState::body;
   if (phase_ == Phase::idle && (in_body || !input_.empty())) {
@@ -234,8 +237,8 @@ void HttpConnection::read_on() {
   watch();
 }
 
-/// Whether it was answered instead of reading on: whoever sends it may not, or there are too many
-/// bodies.
+/// Answers instead of reading the body, if the head check refuses the request or the bodies of all
+/// connections exceed their limit. Returns whether it has answered.
 bool HttpConnection::refuse_body() {
   if (!std::exchange(is_head_checked_, true) && context_.check) {
     HttpRequest head = parser_.head();
@@ -251,7 +254,7 @@ bool HttpConnection::refuse_body() {
   return true;
 }
 
-/// Of this connection's request.
+/// Sets the number of body bytes that this connection is charged for.
 void HttpConnection::charge(std::size_t body_bytes) {
   context_.body_bytes += body_bytes - std::exchange(charged_, body_bytes);
 }
@@ -281,7 +284,7 @@ void HttpConnection::post_answer(std::optional<HttpResponse> response) {
 }
 
 void HttpConnection::answer(std::optional<HttpResponse> response) {
-  if (phase_ != Phase::held) return;  // closed since the answer was posted
+  if (phase_ != Phase::held) return;  // the connection was closed after the answer was posted
   if (!response) response = context_.error_page(500, "the request was dropped");
   write_response(*std::move(response), after_answer());
 }
@@ -291,8 +294,9 @@ HttpConnection::AfterWriting HttpConnection::after_answer() const {
   return keep ? AfterWriting::next_request : AfterWriting::close;
 }
 
-/// Answers what never reached the handler. The client may still be sending the request, so the
-/// connection lingers: closed at once, it would be reset, and the answer could be lost with it.
+/// Answers a request that the handler does not get. The client may still be sending this request.
+/// If the connection were closed immediately, the system would reset it, and the client could lose
+/// the answer. So the connection lingers.
 void HttpConnection::fail(int status, std::string_view detail) {
   fail_with(context_.error_page(status, detail));
 }
@@ -311,7 +315,7 @@ void HttpConnection::write_response(HttpResponse response, AfterWriting after) {
   write(after);
 }
 
-/// Puts the head of `response` into head_.
+/// Writes the head of `response` into head_.
 void HttpConnection::write_head(const HttpResponse& response, AfterWriting after_body,
                                 BodyEnd body_end) {
   Persistence persistence = Persistence::close;
@@ -333,7 +337,7 @@ void HttpConnection::post_look() {
 }
 
 void HttpConnection::begin_stream(const HttpResponse& head) {
-  if (phase_ != Phase::held) return;  // closed since it was posted
+  if (phase_ != Phase::held) return;  // the connection was closed after the head was posted
   charge(0);
   keeps_alive_ = keeps_alive_ && is_http11_;
   write_head(head, after_answer(), is_http11_ ? BodyEnd::by_chunk : BodyEnd::by_close);
@@ -342,11 +346,11 @@ void HttpConnection::begin_stream(const HttpResponse& head) {
   write(after_answer());
 }
 
-/// Writes what has gathered while the last part was written.
+/// Writes the bytes that have collected while the last part was written.
 void HttpConnection::look_at_stream() {
   if (phase_ == Phase::closed) return;
   if (link_->is_cut()) return abort();
-  if (phase_ != Phase::streaming) return;  // looks again when the part is written
+  if (phase_ != Phase::streaming) return;  // it looks again after the current part is written
   StreamPart part = link_->take();
   if (part.bytes.empty() && !part.is_last) return;
   body_ = std::move(part.bytes);
@@ -355,7 +359,7 @@ void HttpConnection::look_at_stream() {
   write(part.is_last ? after_answer() : AfterWriting::stream_on);
 }
 
-/// Writes head_ and body_.
+/// Starts to write head_ and body_.
 void HttpConnection::write(AfterWriting after) {
   phase_ = Phase::writing;
   after_writing_ = after;
@@ -398,7 +402,7 @@ void HttpConnection::after_writing() {
       return watch();
     case AfterWriting::read_on:
       phase_ = Phase::reading;
-      set_deadline(context_.options.read_timeout);  // its body could not come before
+      set_deadline(context_.options.read_timeout);  // the body could not arrive before `continue`
       return watch();
     case AfterWriting::close: {
       error_code ignored;
@@ -410,8 +414,8 @@ void HttpConnection::after_writing() {
   }
 }
 
-/// Tells the client that nothing more will come, and waits a little for it to close: what it sends
-/// meanwhile is read and dropped.
+/// Tells the client that no more bytes will come, and waits a short time until it closes. Bytes
+/// that it sends during this time are read and dropped.
 void HttpConnection::linger() {
   end_tls();
   error_code ec;

@@ -1,9 +1,10 @@
 // One client of the HTTP server: its socket, and its state between a request and the answer.
 //
 // Internal to this folder, and included by its .cc files only: it shows Boost.Asio. All methods run
-// on the I/O thread except post_…; answers from other threads come through ExchangeLink and a post.
-// Sockets are non-blocking, and are read and written when the reactor reports them ready. All
-// connections therefore share one read buffer, and an idle connection costs a few hundred bytes.
+// on the I/O thread, except the methods post_…: answers of other threads come through ExchangeLink
+// and these methods. Sockets are non-blocking, and are read and written when the reactor reports
+// them ready. All connections therefore share one read buffer, and an idle connection costs a few
+// hundred bytes.
 #pragma once
 
 #include <array>
@@ -42,17 +43,16 @@ struct ConnectionContext {
   ConnectionLoop<HttpConnection>& loop;
   HttpDate date = {};
   SystemClock clock = {};
-  std::size_t body_bytes = 0;  // the sum of what the connections have charged
+  std::size_t body_bytes = 0;  // the sum of charged_ of all connections
   std::array<char, kReadBytes> read_buffer = {};
 };
 
-/// Confined to the I/O thread, post_… apart. Invariants:
+/// For use on the I/O thread, except the methods post_…. Invariants:
 /// 1. At most one wait for readability is outstanding (is_watching_).
-/// 2. The link waits for an answer only in phase `held`, and only there is one taken.
+/// 2. The link waits for an answer only in phase `held`, and only in this phase an answer is taken.
 /// 3. The loop holds the connection exactly until phase `closed`.
-/// 4. A deadline is set in the phases handshaking, idle, reading and lingering, and in writing
-/// while
-///    the client takes nothing; the timer, if it runs, ends no later than the deadline.
+/// 4. A deadline is set in the phases handshaking, idle, reading and lingering. In phase writing it
+///    is set while the client takes no bytes. A running timer ends no later than the deadline.
 class HttpConnection final : public AnswerTarget,
                              public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -62,10 +62,10 @@ class HttpConnection final : public AnswerTarget,
   void start();
   /// Answers with an error page without reading anything, and closes.
   void refuse(int status, std::string_view detail);
-  /// The server is stopping: closes if no request is under way.
+  /// The server is stopping: closes the connection if no request is under way.
   void drain();
   void close();
-  /// Whether bytes that were not read wait in the socket.
+  /// Returns true if the socket has unread bytes.
   bool has_input() const;
 
   // Thread-safe.
@@ -76,11 +76,11 @@ class HttpConnection final : public AnswerTarget,
  private:
   enum class Phase : std::uint8_t {
     handshaking,
-    idle,       // no byte of the next request is here
-    reading,    // some are
+    idle,       // no byte of the next request has arrived
+    reading,    // a part of the request has arrived
     held,       // the handler has the request
-    writing,    // something is on its way to the client
-    streaming,  // of the answer all is written that there is yet
+    writing,    // bytes wait until the client takes them
+    streaming,  // all available bytes of the body are written; waits for more
     lingering,  // the last answer is written; waits for the client to take it and close
     closed,
   };
@@ -130,31 +130,31 @@ class HttpConnection final : public AnswerTarget,
   ConnectionContext& context_;
   boost::asio::ip::tcp::socket socket_;
   const std::string peer_;
-  const std::shared_ptr<ExchangeLink> link_;  // owned by this and by the requests' Responders
-  const std::unique_ptr<TlsSession> tls_;     // null: plain
+  const std::shared_ptr<ExchangeLink> link_;  // shared with the Responders of the requests
+  const std::unique_ptr<TlsSession> tls_;     // null: no TLS
   Phase phase_ = Phase::idle;
   bool is_watching_ = false;
-  bool is_heard_ = false;  // the loop knows that the client is not silent
+  bool is_heard_ = false;  // the loop was told that the client is not silent
 
   RequestParser parser_;
   InputBuffer input_;
   bool is_head_checked_ = false;
   bool sent_continue_ = false;
-  std::size_t charged_ = 0;  // bytes of a body that is here, or with the handler
+  std::size_t charged_ = 0;  // the bytes of the current body, here or in the handler
 
-  // Of the request that is held or being answered.
+  // About the request that is held or being answered.
   bool keeps_alive_ = false;
   bool is_http11_ = true;
   bool is_head_ = false;
 
-  std::string head_;  // being written
+  std::string head_;  // the head that is being written
   std::string body_;
-  std::size_t written_ = 0;  // bytes of both
+  std::size_t written_ = 0;  // written bytes of head_ and body_ together
   bool is_write_blocked_ = false;
   AfterWriting after_writing_ = AfterWriting::close;
 
-  // A deadline moves with each phase, mostly to later. Then the timer is left alone and looks at
-  // the deadline when it ends, which saves three changes of the timer queue a request.
+  // The deadline moves with each phase, mostly to a later time. The timer then keeps its old end,
+  // and checks the deadline when it ends. This saves three changes of the timer queue per request.
   std::optional<MonotonicTime> deadline_;
   std::optional<MonotonicTime> timer_end_;
   boost::asio::steady_timer timer_;

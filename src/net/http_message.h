@@ -1,7 +1,7 @@
 // The two messages of HTTP as the rest of the program sees them: no framing, no connection.
 //
-// http_server.h gives requests and takes responses, http_client.h the other way round. How they
-// look on the wire is in http_parser.h (in) and http_writer.h (out).
+// http_server.h receives requests and sends responses; http_client.h sends requests and receives
+// responses. http_parser.h reads messages from bytes, and http_writer.h writes them to bytes.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace detent::net {
 
-/// ASCII letters; all else stays as it is.
+/// Changes ASCII letters only.
 std::string to_lower(std::string_view text);
 bool equals_ignoring_case(std::string_view text, std::string_view lower);
 
@@ -21,18 +21,18 @@ struct HttpRequest {
   std::string method;     // as sent: "GET", "POST", …
   std::string target;     // path and query as sent, not decoded; starts with '/', or is "*"
   HttpHeaders headers;    // in order; names in lower case
-  std::string body;       // framing (chunks) removed
-  std::string peer = {};  // of a request to a server: the client's IP address, without port
+  std::string body;       // after the chunks were joined
+  std::string peer = {};  // the client's IP address without port; empty in a client
 
-  /// The first header of this lower-case name, or "". Linear in the number of headers.
+  /// Returns the first header of this lower-case name, or "". Linear in the number of headers.
   std::string_view header(std::string_view name) const noexcept;
 };
 
 struct HttpResponse {
   int status = 200;                               // 200 … 599
-  std::string content_type = "application/json";  // "": no such header
+  std::string content_type = "application/json";  // "": no Content-Type header
   std::string body;
-  HttpHeaders headers = {};  // without type, length and Connection, which the server adds
+  HttpHeaders headers = {};  // without Content-Type, Content-Length and Connection
 
   /// Returns the first header of this lower-case name, or "". The header names must be in lower
   /// case, as in the answers of HttpClient. Linear in the number of headers.

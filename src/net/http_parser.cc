@@ -17,7 +17,7 @@ namespace http = boost::beast::http;
 
 // The size of the shortest chunked body, "0\r\n\r\n".
 constexpr std::size_t kLastChunkBytes = 5;
-constexpr std::size_t kFirstBodyReserve = 64 * 1024;  // a length is a claim until bytes follow
+constexpr std::size_t kFirstBodyReserve = 64 * 1024;  // the length may be wrong until bytes arrive
 
 std::string_view to_std(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -26,19 +26,20 @@ bool is_all_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Visible ASCII without '#': a fragment is never sent, and what is neither has to be encoded.
+/// Returns whether all characters are visible ASCII and not '#'. A fragment is never sent, and
+/// other characters must be percent-encoded.
 bool is_target_text(std::string_view target) {
   return std::all_of(target.begin(), target.end(),
                      [](char c) { return c > 0x20 && c < 0x7f && c != '#'; });
 }
 
-/// A target in absolute form ("http://host/path?query"), which a server must accept, without its
-/// scheme and host; anything else as it is.
+/// Removes scheme and host from a target in absolute form ("http://host/path?query"), which a
+/// server must accept. Returns every other target unchanged.
 std::string origin_form(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!equals_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
     const std::size_t path = target.find_first_of("/?", scheme.size());
-    if (path == scheme.size()) return {};  // no host: refused by the caller
+    if (path == scheme.size()) return {};  // it has no host; the caller refuses it
     if (path == std::string_view::npos) return "/";
     const std::string_view rest = target.substr(path);
     return rest.front() == '/' ? std::string(rest) : "/" + std::string(rest);
@@ -46,8 +47,9 @@ std::string origin_form(std::string_view target) {
   return std::string(target);
 }
 
-/// Finds the end of a header line by line, going on where it stopped. Refuses lines that Beast
-/// would take: it accepts folded ones, and waits for a CR that is missing at the header's end.
+/// Finds the end of a header line by line, and continues where it stopped. It refuses two faults
+/// that Beast does not refuse: Beast accepts folded lines, and it waits for a missing CR at the end
+/// of the header.
 class HeaderScan {
  public:
   enum class Found : std::uint8_t { nothing_yet, end, bare_line_feed, folded_line };
@@ -68,7 +70,7 @@ class HeaderScan {
     }
   }
 
-  /// Requires: look() found the end. The size of the header, its empty line included.
+  /// Returns the size of the header, including its empty line. Requires: look() has found the end.
   std::size_t header_size() const { return scanned_; }
 
  private:
@@ -76,12 +78,12 @@ class HeaderScan {
   std::size_t line_begin_ = 0;
 };
 
-/// What requests and responses have in common: Beast calls the on_… functions while it parses.
+/// The common part of the parsers for requests and responses. Beast calls its on_… functions.
 template <bool IsRequest>
 class MessageSink : public http::basic_parser<IsRequest> {
  public:
   explicit MessageSink(ParseLimits limits) : limits_(limits) {
-    // The scan has checked the size before Beast sees a header; Beast's own limit must not be less.
+    // HeaderScan limits the size before Beast sees a header, so Beast needs no limit of its own.
     constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
     this->header_limit(static_cast<std::uint32_t>(std::min(limits.max_header_bytes, most - 1) + 1));
     this->body_limit(limits.max_body_bytes);
@@ -111,18 +113,18 @@ class MessageSink : public http::basic_parser<IsRequest> {
  protected:
   using error_code = beast::error_code;
 
-  /// For the on_… functions: stops Beast, with this reason instead of Beast's.
+  /// Called in the on_… functions. Stops Beast, and sets the reason.
   void refuse(error_code& ec, std::string_view detail) {
     failure = {.status = 400, .detail = std::string(detail)};
     ec = http::error::bad_value;
   }
 
-  /// A header line; `name` is in lower case.
+  /// Receives one header line; `name` is in lower case.
   virtual void on_header_line(std::string name, std::string_view value, error_code& ec) = 0;
 
  private:
   std::size_t parse_header(std::string_view bytes) {
-    // RFC 9112 2.2: an empty line in front of a message is to be ignored.
+    // RFC 9112, section 2.2: ignore an empty line before a message.
     if (!skipped_empty_line_ && bytes == "\r") return 0;
     if (!skipped_empty_line_ && bytes.starts_with("\r\n")) {
       skipped_empty_line_ = true;
@@ -158,8 +160,8 @@ class MessageSink : public http::basic_parser<IsRequest> {
   }
 
   std::size_t parse_body(std::string_view bytes) {
-    // Beast 1.81 asserts that a body's first chunk, if it is also the last, comes in one piece; but
-    // how it is cut is the client's choice. Fewer bytes could not complete the body.
+    // Beast 1.81 asserts that the first chunk arrives in one piece if it is also the last. But the
+    // client decides how the bytes are split. So wait for the fewest bytes that can end the body.
     if (is_before_chunks_ && bytes.front() == '0' && bytes.size() < kLastChunkBytes) return 0;
     error_code ec;
     const std::size_t taken = this->put(boost::asio::const_buffer(bytes.data(), bytes.size()), ec);
@@ -178,7 +180,7 @@ class MessageSink : public http::basic_parser<IsRequest> {
     if (ec == http::error::body_limit) {
       fail(413, "the body is larger than " + std::to_string(limits_.max_body_bytes) + " bytes");
     } else if (!failure.detail.empty()) {
-      state = ParseState::failed;  // refuse() has said why
+      state = ParseState::failed;  // refuse() has set the reason
     } else {
       fail(400, ec.message());
     }
@@ -190,7 +192,7 @@ class MessageSink : public http::basic_parser<IsRequest> {
 
   void on_field_impl(http::field, beast::string_view name, beast::string_view value,
                      error_code& ec) final {
-    if (state != ParseState::header) return;  // trailers are read and dropped
+    if (state != ParseState::header) return;  // a trailer: read and drop it
     on_header_line(to_lower(to_std(name)), to_std(value), ec);
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code&) final {
@@ -212,7 +214,7 @@ class MessageSink : public http::basic_parser<IsRequest> {
   const ParseLimits limits_;
   HeaderScan scan_;
   bool skipped_empty_line_ = false;
-  bool is_before_chunks_ = false;  // in a chunked body, before the end of its first chunk header
+  bool is_before_chunks_ = false;  // the header of the first chunk is not complete yet
 };
 
 }  // namespace
@@ -254,7 +256,7 @@ class RequestParser::Sink final : public MessageSink<true> {
   }
 
   void on_header_impl(error_code& ec) override {
-    if (http11 && hosts_ == 0) refuse(ec, "no Host");
+    if (http11 && hosts_ == 0) refuse(ec, "no Host header");
   }
   void on_response_impl(int, beast::string_view, int, error_code&) override {}
 
@@ -289,7 +291,7 @@ HttpRequest RequestParser::take() {
                       .target = std::move(sink_->target),
                       .headers = std::move(sink_->headers),
                       .body = std::move(sink_->body)};
-  drop();  // Beast's parser reads one message
+  drop();  // a parser of Beast reads only one message
   return request;
 }
 

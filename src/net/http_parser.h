@@ -26,8 +26,9 @@
 namespace detent::net {
 
 struct ParseLimits {
-  std::size_t max_header_bytes;  // start line and headers; also a chunk's header, and the trailers
-  std::size_t max_body_bytes;    // after chunks are joined
+  std::size_t
+      max_header_bytes;        // of the start line with headers, a chunk's header, or the trailers
+  std::size_t max_body_bytes;  // after the chunks are joined
 };
 
 /// The reason for a refused message: the status for the server's answer, and a sentence for people.
@@ -39,12 +40,12 @@ struct ParseFailure {
 enum class ParseState : std::uint8_t {
   header,    // the end of the header has not been seen
   body,      // the header is accepted, the body is not complete
-  complete,  // take_… it
-  failed,    // see failure(); the connection can't be read any further
+  complete,  // call take()
+  failed,    // see failure(); the connection cannot be read any further
 };
 
-/// Reads the requests of one connection, one after the other. Thread-compatible.
-/// A body takes memory as it arrives, never ahead of it by more than a factor of two.
+/// Reads the requests of one connection, one after the other. Thread-compatible. The memory for a
+/// body grows with the bytes that have arrived, up to twice their number.
 class RequestParser {
  public:
   explicit RequestParser(ParseLimits limits);
@@ -52,27 +53,27 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Reads one request from the front of `bytes`. Returns how many bytes it took: never one beyond
-  /// that request. Requires: the state is header or body.
+  /// Reads one request from the front of `bytes`. Returns the number of bytes that it took; it
+  /// takes no byte after the end of the request. Requires: the state is header or body.
   std::size_t parse(std::string_view bytes);
 
   ParseState state() const noexcept;
   const ParseFailure& failure() const noexcept;
 
-  /// Requires (these four): the state is body or complete.
+  /// Requires for the four methods down to is_head(): the state is body or complete.
   bool keeps_alive() const;
   bool is_http11() const noexcept;
-  /// The client waits for `100 Continue` before it sends the body.
+  /// Returns true if the client waits for `100 Continue` before it sends the body.
   bool expects_continue() const noexcept;
   bool is_head() const noexcept;
 
-  /// The request as far as its header tells: a copy without the body. Requires: the state is body.
+  /// Returns a copy of the request without its body. Requires: the state is body.
   HttpRequest head() const;
-  /// Bytes of the body that are here. Those of a request handed out are not.
+  /// The number of bytes of the body that have arrived; 0 after take().
   std::size_t body_size() const noexcept;
   /// Discards the current request; the next parse() starts another request.
   void drop();
-  /// Hands the request out; the next parse() starts another. Requires: the state is complete.
+  /// Returns the request; the next parse() starts another request. Requires: the state is complete.
   HttpRequest take();
 
  private:
@@ -95,16 +96,18 @@ class ResponseParser {
 
   /// As RequestParser::parse.
   std::size_t parse(std::string_view bytes);
-  /// The connection has ended: completes a response whose body lasts until then, fails any other.
+  /// The connection has ended. Completes a response whose body lasts until the end of the
+  /// connection. Every other incomplete response fails.
   void parse_end();
 
   ParseState state() const noexcept;
   const ParseFailure& failure() const noexcept;
   /// Requires: the state is complete.
   bool keeps_alive() const;
-  /// As RequestParser::take. Names of headers are in lower case; type and framing are left out.
+  /// As RequestParser::take(). Header names are in lower case. Content-Type and the headers about
+  /// framing are left out of the headers.
   HttpResponse take();
-  /// Bytes of the body so far.
+  /// The number of bytes of the body that have arrived.
   std::size_t body_size() const noexcept;
   /// Returns the response with the part of its body that has arrived. The connection cannot be read
   /// any further. Requires: the state is body or complete.

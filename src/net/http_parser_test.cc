@@ -1,4 +1,4 @@
-// The table of what is a request and what is not, every way of cutting one into pieces, and noise.
+// A table of accepted and refused requests, split at every byte, and random changes.
 #include "net/http_parser.h"
 
 #include <gtest/gtest.h>
@@ -17,16 +17,16 @@ using namespace std::string_literals;
 
 constexpr ParseLimits kLimits{.max_header_bytes = 1024, .max_body_bytes = 4096};
 
-/// What one message made of the parser.
+/// The result of parsing one message.
 struct Outcome {
   ParseState state = ParseState::header;
   int status = 0;
   std::string detail;
   HttpRequest request;
-  std::string rest;  // not taken
+  std::string rest;  // the bytes that were not taken
 };
 
-/// Feeds `bytes` in pieces that end at `cuts`, as a connection would.
+/// Parses `bytes` in pieces that end at `cuts`, as they would arrive on a connection.
 Outcome parse_pieces(std::string_view bytes, const std::vector<std::size_t>& cuts) {
   RequestParser parser(kLimits);
   Outcome outcome;
@@ -53,7 +53,7 @@ struct RefusedCase {
   int status = 400;
 };
 
-/// Nobody can be sure where the body ends.
+/// Requests whose body could end at different places.
 std::vector<RefusedCase> bad_lengths() {
   return {
       {"length and coding",
@@ -89,7 +89,7 @@ std::vector<RefusedCase> bad_lengths() {
   };
 }
 
-/// Lines that recipients disagree about.
+/// Lines that different parsers read differently.
 std::vector<RefusedCase> bad_headers() {
   return {
       {"folded line", "GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n"},
@@ -109,7 +109,7 @@ std::vector<RefusedCase> bad_headers() {
   };
 }
 
-/// Method, target, version.
+/// Wrong methods, targets and versions.
 std::vector<RefusedCase> bad_start_lines() {
   return {
       {"no method", " / HTTP/1.1\r\nHost: a\r\n\r\n"},
@@ -135,7 +135,7 @@ std::vector<RefusedCase> bad_start_lines() {
   };
 }
 
-/// Chunks that are not what their headers say.
+/// Chunks that do not match their headers.
 std::vector<RefusedCase> bad_chunks() {
   return {
       {"bad chunk size",
@@ -156,7 +156,7 @@ std::vector<RefusedCase> bad_chunks() {
   };
 }
 
-/// Over a limit of kLimits.
+/// Requests above a limit of kLimits.
 std::vector<RefusedCase> too_large() {
   return {
       {"long body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4097\r\n\r\n", 413},
@@ -243,7 +243,7 @@ const std::vector<AcceptedCase>& accepted_cases() {
   return cases;
 }
 
-TEST(RequestParser, RefusesWhatCouldBeReadInTwoWays) {
+TEST(RequestParser, RefusesAmbiguousRequests) {
   for (const RefusedCase& refused : refused_cases()) {
     SCOPED_TRACE(refused.name);
     const Outcome outcome = parse_whole(refused.bytes);
@@ -253,7 +253,7 @@ TEST(RequestParser, RefusesWhatCouldBeReadInTwoWays) {
   }
 }
 
-TEST(RequestParser, AcceptsRequestsAndTakesNoByteMore) {
+TEST(RequestParser, AcceptsRequestsAndTakesNoFurtherByte) {
   for (const AcceptedCase& accepted : accepted_cases()) {
     SCOPED_TRACE(accepted.name);
     const Outcome outcome = parse_whole(accepted.bytes + "GET /next");
@@ -265,8 +265,8 @@ TEST(RequestParser, AcceptsRequestsAndTakesNoByteMore) {
   }
 }
 
-// However the network cuts the bytes, the outcome is that of the whole.
-TEST(RequestParser, GivesTheSameForEveryCut) {
+// The result must not depend on how the network splits the bytes.
+TEST(RequestParser, TheResultDoesNotDependOnHowTheBytesAreSplit) {
   std::vector<std::string> all;
   for (const AcceptedCase& accepted : accepted_cases()) all.push_back(accepted.bytes);
   for (const RefusedCase& refused : refused_cases()) all.push_back(refused.bytes);
@@ -289,8 +289,8 @@ TEST(RequestParser, GivesTheSameForEveryCut) {
   }
 }
 
-// Changed bytes, cut at random: the limits hold, nothing is taken twice, nothing crashes, and the
-// pieces give what the whole gives.
+// Random bytes are changed, and the result is split at random. The parser must respect its limits,
+// take no byte twice, and give the same result as for the whole.
 TEST(RequestParser, SurvivesMutations) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -405,7 +405,7 @@ TEST(ResponseParser, TakesTheEndOfTheConnectionAsEndOfBody) {
   EXPECT_EQ(parser.take().body, "all of it");
 }
 
-TEST(ResponseParser, FailsWhenTheConnectionEndsInside) {
+TEST(ResponseParser, FailsIfTheConnectionEndsInsideAResponse) {
   for (const std::string_view bytes :
        {"HTTP/1.1 200", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"}) {
@@ -423,7 +423,7 @@ TEST(ResponseParser, RefusesTooLongABody) {
   EXPECT_EQ(parser.failure().status, 413);
 }
 
-TEST(ResponseParser, GivesWhatThereIsOfABody) {
+TEST(ResponseParser, ReturnsAnIncompleteBody) {
   ResponseParser parser(kLimits);
   const std::string bytes = "HTTP/1.1 500 x\r\nContent-Length: 10\r\nX-A: b\r\n\r\nabc";
   EXPECT_EQ(parser.parse(bytes), bytes.size());

@@ -10,7 +10,7 @@
 namespace detent::net {
 namespace {
 
-/// How much of a name that the client made up is told back to it.
+/// The longest name of an unknown parameter that an error repeats.
 constexpr std::size_t kMaxToldNameBytes = 100;
 
 Error invalid(std::string message, std::string_view field) {
@@ -22,11 +22,11 @@ Result<void> take_parameter(std::string_view text, std::span<QueryParameter* con
   const std::size_t equals = std::min(text.find('='), text.size());
   const std::optional<std::string> name = percent_decode(text.substr(0, equals));
   std::optional<std::string> value = percent_decode(text.substr(std::min(equals + 1, text.size())));
-  if (!name || !value) return invalid("a percent-escape in the query is broken", "");
+  if (!name || !value) return invalid("the query has a broken percent-escape", "");
   const auto found =
       std::find_if(parameters.begin(), parameters.end(),
                    [&name](const QueryParameter* parameter) { return parameter->name == *name; });
-  if (found == parameters.end()) return invalid("there is no such parameter here", *name);
+  if (found == parameters.end()) return invalid("unknown query parameter", *name);
   if ((*found)->value) return invalid("the parameter is given twice", *name);
   (*found)->value = *std::move(value);
   return ok();

@@ -12,7 +12,7 @@
 
 namespace detent::net {
 
-/// A parameter that a route has.
+/// A parameter that the route accepts.
 struct QueryParameter {
   std::string_view name;
   std::optional<std::string> value = {};  // decoded; no value: the parameter is absent
@@ -24,8 +24,8 @@ Result<void> take_query(std::string_view target, std::span<QueryParameter* const
 
 enum class Zero : std::uint8_t { refused, allowed };
 
-/// A whole number from 1, or where `zero` allows it from 0, to `most`; `other` when it is not
-/// given. Errors: invalid_argument.
+/// Reads an integer from 1 to `most`, or from 0 if `zero` allows it. Returns `other` if the
+/// parameter is absent. Errors: invalid_argument.
 Result<std::uint64_t> read_count(const QueryParameter& parameter, std::uint64_t most,
                                  std::uint64_t other, Zero zero = Zero::refused);
 

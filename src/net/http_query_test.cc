@@ -25,7 +25,7 @@ TEST(HttpQuery, TakesEachParameterDecodedWhateverTheOrder) {
   }
 }
 
-TEST(HttpQuery, WhatIsUnknownTwiceOrBrokenIsRefusedByName) {
+TEST(HttpQuery, UnknownRepeatedAndBrokenParametersAreRefused) {
   const struct {
     const char* target;
     const char* field;
@@ -39,7 +39,7 @@ TEST(HttpQuery, WhatIsUnknownTwiceOrBrokenIsRefusedByName) {
   }
 }
 
-TEST(HttpQuery, CountsAreExactAndInTheirBounds) {
+TEST(HttpQuery, CountsAreIntegersWithinTheirBounds) {
   EXPECT_EQ(read_count({"n", "10"}, 10, 5).value(), 10U);
   EXPECT_EQ(read_count({"n"}, 10, 5).value(), 5U);
   for (const char* text : {"", "0", "11", "-1", "+1", "1.0", "1 ", "0x1", "99999999999999999999"}) {

@@ -1,4 +1,4 @@
-// The HTTP server: which connections are taken.
+// Starts the HTTP server, and decides which connections it accepts.
 #include "net/http_server.h"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -44,19 +44,19 @@ class Server final : public HttpServer {
                              .error_page = error_page_,
                              .check = check_,
                              .loop = loop_};
-  // Last: its thread uses the above.
+  // Last, because its thread uses the members above.
   ConnectionLoop<HttpConnection> loop_{[this](tcp::socket socket) { admit(std::move(socket)); }};
 };
 
 void Server::admit(tcp::socket socket) {
   boost::system::error_code ec;
   const auto address = socket.remote_endpoint(ec).address();
-  if (ec) return;  // it has gone already
+  if (ec) return;  // the client has already gone
   AddressCounts::Ticket ticket = loop_.addresses().take(address);
   const std::size_t excess = options_.max_refusals;
   const std::size_t most_of_address = options_.max_connections_of_address;
   const bool is_address_full = ticket.count() > most_of_address && !loop_.close_silent_of(ticket);
-  if (ticket.count() > most_of_address + excess) return;  // just closed
+  if (ticket.count() > most_of_address + excess) return;  // close it without an answer
   const bool is_full =
       loop_.size() >= options_.max_connections && (is_address_full || !loop_.close_silent());
   if (loop_.size() >= options_.max_connections + excess) return;

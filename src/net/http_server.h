@@ -33,11 +33,11 @@ class ResponseStream;
 /// If every copy goes away unanswered, the request is answered with `500`. May outlive the server.
 class Responder {
  public:
-  class Exchange;  // the connection's side, exchange.h
+  class Exchange;  // the side of the connection; see exchange.h
   explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
 
-  /// Answers. Only the first call counts; a client that has gone is no error. Does not block: the
-  /// I/O thread writes.
+  /// Sends the answer. Only the first call has an effect. A client that has gone is not an error.
+  /// Does not block: the I/O thread writes.
   void send(HttpResponse response) const;
   /// As send(). Returns true if this is the first answer and its client was still connected. On
   /// false the caller can take back the contents of the answer, for example leases. A client that
@@ -92,8 +92,8 @@ struct HttpServerOptions {
   std::uint16_t port = 0;             // 0: the system chooses; see HttpServer::port()
   std::size_t max_header_bytes = 16 * 1024;
   std::size_t max_body_bytes = 16 * 1024 * 1024;
-  /// Of all connections together, until they are answered. When there are more, requests whose
-  /// bodies are still on their way are answered `503`; one that came in one piece never is.
+  /// The limit for the bodies of all unanswered requests together. Above it, a request whose body
+  /// still arrives is answered with `503`. A request that arrived in one piece is always accepted.
   std::size_t max_body_bytes_of_all = 128 * 1024 * 1024;
   /// At this limit, a new connection replaces the connection that has been open for longest without
   /// sending a byte. If there is no such connection, the new connection is answered with `503` and
@@ -104,9 +104,9 @@ struct HttpServerOptions {
   std::size_t max_refusals = 64;  // connections above a limit that get the `503`; the others are
                                   // closed
   std::chrono::milliseconds read_timeout{10'000};   // from the first byte of a request to its last
-  std::size_t max_stream_bytes = 1024 * 1024;       // that wait for the client of a stream
-  std::chrono::milliseconds write_timeout{10'000};  // for a client to take one whole answer, or
-                                                    // what a stream had for it at once
+  std::size_t max_stream_bytes = 1024 * 1024;       // bytes of one stream that wait for its client
+  std::chrono::milliseconds write_timeout{10'000};  // for a client to take one whole answer, or one
+                                                    // part of a stream
   std::chrono::milliseconds idle_timeout{75'000};   // between requests of one connection
   /// Null: plain HTTP. Shared with the object that reloads it. A handshake may take read_timeout.
   std::shared_ptr<const TlsServer> tls = nullptr;
@@ -128,16 +128,16 @@ using HeadCheck = std::function<std::optional<HttpResponse>(const HttpRequest& h
 class HttpServer {
  public:
   /// Binds, listens and starts the I/O thread.
-  /// Errors: `unavailable` when the address is taken ("listen on 127.0.0.1:7070: Address already in
-  /// use"), may not be used or the system is out of threads or files; `invalid_argument` when it is
-  /// no IP address.
+  /// Errors: `unavailable` if the address is in use ("listen on 127.0.0.1:7070: Address already in
+  /// use") or not permitted, or if the system is out of threads or files; `invalid_argument` if it
+  /// is not an IP address.
   static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options, HttpHandler handler,
                                                    ErrorPage error_page, HeadCheck check = {});
   virtual ~HttpServer() = default;
 
-  /// The port bound, also when options.port was 0.
+  /// The bound port, also if options.port was 0.
   virtual std::uint16_t port() const noexcept = 0;
-  /// Connections open now, those included that are about to be closed after an error page.
+  /// The number of open connections, including those that will be closed after an error page.
   virtual std::size_t connections() const noexcept = 0;
   /// Accepts no more connections, lets running requests be answered and streams end (each answer
   /// then closes its connection), and closes idle connections. Returns when all connections are

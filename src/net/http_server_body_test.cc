@@ -1,5 +1,5 @@
-// Bodies that are on their way: who may not send one is told before, and what all connections
-// together hold of them is bounded.
+// Request bodies: a client that may not send one is told before it does, and the bodies of all
+// connections together are limited.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string head_of_post(const std::string& target, std::size_t size, const char
 
 constexpr const char* kExpect = "Expect: 100-continue\r\n";
 
-/// A server that refuses what is for "/no", and counts what it was asked about.
+/// A server that refuses requests for "/no", and counts the calls of its head check.
 struct CheckingServer {
   explicit CheckingServer(HttpHandler handler)
       : server(HttpServer::start(
@@ -77,11 +77,11 @@ TEST(HttpServerBody, MayBeUnderWayWhenTheHeadIsRefused) {
   EXPECT_TRUE(held.empty());
 }
 
-TEST(HttpServerBody, IsAskedForOnceTheHeadIsTaken) {
+TEST(HttpServerBody, IsAskedForAfterTheHeadIsAccepted) {
   const CheckingServer checking(echo);
   RawSocket client(checking.server->port());
   for (int request = 1; request <= 2; ++request) {
-    const std::string body(1'000 * kKilobyte, 'x');  // many reads
+    const std::string body(1'000 * kKilobyte, 'x');  // it arrives in many reads
     client.send(head_of_post("/yes", body.size(), kExpect));
     EXPECT_EQ(client.read(25), "HTTP/1.1 100 Continue\r\n\r\n");
     client.send(body);
@@ -90,7 +90,7 @@ TEST(HttpServerBody, IsAskedForOnceTheHeadIsTaken) {
   }
 }
 
-TEST(HttpServerBody, OfARequestInOnePieceIsForTheHandler) {
+TEST(HttpServerBody, OfARequestInOnePieceIsNotChecked) {
   const CheckingServer checking(echo);
   RawSocket client(checking.server->port());
   client.send(head_of_post("/no", 3) + "abc" + get("/no"));
@@ -99,7 +99,7 @@ TEST(HttpServerBody, OfARequestInOnePieceIsForTheHandler) {
   EXPECT_EQ(checking.checks, 0);
 }
 
-TEST(HttpServerBody, OfAllConnectionsAreBounded) {
+TEST(HttpServerBody, OfAllConnectionsTogetherAreLimited) {
   constexpr std::size_t kClients = 40;
   constexpr std::size_t kFit = 10;
   const auto server = start_server(echo, {.max_body_bytes_of_all = kFit * 100 * kKilobyte});
@@ -109,7 +109,7 @@ TEST(HttpServerBody, OfAllConnectionsAreBounded) {
     clients.back().send(head_of_post("/", 900 * kKilobyte));
     clients.back().send(std::string(100 * kKilobyte, 'x'));
   }
-  // Each of the others is answered as soon as it is read; those that fit wait for the rest.
+  // The server answers the requests above the limit immediately. The others wait for their bodies.
   const auto refused = [](const RawSocket& client) { return client.has_input(); };
   while (std::ranges::count_if(clients, refused) < static_cast<std::ptrdiff_t>(kClients - kFit)) {
     std::this_thread::yield();

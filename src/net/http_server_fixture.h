@@ -25,7 +25,7 @@ class Mailbox {
     values_.push_back(std::move(value));
     arrived_.notify_one();
   }
-  /// Blocks until there is one.
+  /// Blocks until there is a value.
   T pop() {
     MutexLock lock(mu_);
     while (values_.empty()) arrived_.wait(mu_);

@@ -1,5 +1,5 @@
-// What the server does with requests it cannot accept: answers once, closes, and never reads a body
-// as a request; and what it does with clients that are slow.
+// Requests that the server cannot accept: it answers once, closes, and never reads a body as a
+// request. Also the time limits for slow clients.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,10 +13,10 @@ namespace {
 using namespace std::chrono_literals;
 using test::RawSocket;
 
-constexpr auto kLong = 600s;   // longer than a test may take
-constexpr auto kIdle = 150ms;  // longer than a loaded machine takes from connecting to sending
+constexpr auto kLong = 600s;   // longer than any test
+constexpr auto kIdle = 150ms;  // longer than the time from connecting to sending on a busy machine
 
-// The grammar has its table in http_parser_test.cc; here each kind goes through a connection.
+// http_parser_test.cc has the full table of the grammar. This test sends one request of each kind.
 TEST(HttpServerFraming, AnswersOnceAndCloses) {
   const auto server = start_server(
       [](HttpRequest request, Responder) { ADD_FAILURE() << "handled " << request.target; });
@@ -69,7 +69,7 @@ TEST(HttpServerFraming, AnswersOnceAndCloses) {
   }
 }
 
-TEST(HttpServerFraming, AnswersWhatCameBeforeTheBadRequest) {
+TEST(HttpServerFraming, AnswersRequestsThatCameBeforeTheBadOne) {
   const auto server = start_server(echo);
   RawSocket client(server->port());
   client.send(get("/good") + "bad\r\n\r\n");
@@ -95,7 +95,7 @@ TEST(HttpServerTimeouts, HalfABodyIsAnswered408) {
   EXPECT_FALSE(client.gave_up());
 }
 
-// A client that keeps sending a little must not keep the connection: the deadline is the request's.
+// A client that sends a few bytes from time to time must not extend the deadline of its request.
 TEST(HttpServerTimeouts, ADrippingBodyIsAnswered408) {
   const auto server = start_server(echo, {.read_timeout = 50ms, .idle_timeout = kLong});
   RawSocket client(server->port());
@@ -103,7 +103,7 @@ TEST(HttpServerTimeouts, ADrippingBodyIsAnswered408) {
   RawSocket pacing(server->port());
   while (!client.has_input()) {
     ASSERT_TRUE(client.send("x"));
-    pacing.send(get("/"));  // until this is answered the server has seen the byte
+    pacing.send(get("/"));  // after the answer to this, the server has also seen the byte
     ASSERT_EQ(status_of(pacing.read_response()), 200);
   }
   EXPECT_EQ(status_of(client.read_to_end()), 408);
@@ -117,7 +117,7 @@ TEST(HttpServerTimeouts, AMissingBodyAfterContinueIsAnswered408) {
   EXPECT_EQ(status_of(client.read_to_end()), 408);
 }
 
-TEST(HttpServerTimeouts, AnIdleConnectionIsClosedWithoutAWord) {
+TEST(HttpServerTimeouts, AnIdleConnectionIsClosedWithoutAnAnswer) {
   const auto server = start_server(echo, {.read_timeout = kLong, .idle_timeout = kIdle});
   RawSocket silent(server->port());
   RawSocket used(server->port());
@@ -136,7 +136,7 @@ TEST(HttpServerTimeouts, AHeldRequestHasNoDeadline) {
   RawSocket client(server->port());
   client.send(get("/"));
   const HeldRequest request = held.pop();
-  // Outlives the idle time-out of a connection that began later.
+  // This wait is longer than the idle limit of a connection that was opened after the request.
   RawSocket later(server->port());
   EXPECT_EQ(later.read_to_end(), "");
   EXPECT_FALSE(later.gave_up());

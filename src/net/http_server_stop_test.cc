@@ -1,5 +1,5 @@
-// How an HTTP server ends: what is under way is answered within the grace, the rest is cut, and
-// Responders that are left over do no harm.
+// The stop of an HTTP server: open requests are answered within the grace, the others are cut, and
+// Responders may outlive the server.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::RawSocket;
 
-constexpr auto kLong = 600s;  // longer than a test may take
+constexpr auto kLong = 600s;  // longer than any test
 
 TEST(HttpServerStop, AnswersAHeldRequestWithinTheGraceAndCloses) {
   Mailbox<HeldRequest> held;
@@ -24,7 +24,7 @@ TEST(HttpServerStop, AnswersAHeldRequestWithinTheGraceAndCloses) {
   client.send(get("/"));
   const HeldRequest request = held.pop();
   std::thread stopping([&server] { server->stop(kLong); });
-  EXPECT_EQ(idle.read_to_end(), "");  // so the server has begun to stop
+  EXPECT_EQ(idle.read_to_end(), "");  // this means that the server has begun to stop
   EXPECT_FALSE(idle.gave_up());
   EXPECT_FALSE(RawSocket(server->port()).is_open());
   request.responder.send(text("in time"));
@@ -35,7 +35,7 @@ TEST(HttpServerStop, AnswersAHeldRequestWithinTheGraceAndCloses) {
   EXPECT_EQ(server->connections(), 0u);
 }
 
-TEST(HttpServerStop, LetsARequestArriveThatHasBegun) {
+TEST(HttpServerStop, WaitsForTheRestOfARequestThatHasBegun) {
   const auto server = start_server(echo, {.read_timeout = kLong});
   RawSocket idle(server->port());
   RawSocket client(server->port());
@@ -48,7 +48,7 @@ TEST(HttpServerStop, LetsARequestArriveThatHasBegun) {
   stopping.join();
 }
 
-TEST(HttpServerStop, CutsWhatIsNotAnsweredWithinTheGrace) {
+TEST(HttpServerStop, CutsUnansweredRequestsAfterTheGrace) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   RawSocket client(server->port());
@@ -92,7 +92,7 @@ TEST(HttpServerStop, AnswersMayRaceWithTheEnd) {
   }
 }
 
-TEST(HttpServerStop, ManyMayStopIt) {
+TEST(HttpServerStop, MayBeCalledByManyThreads) {
   const auto server = start_server(echo);
   RawSocket client(server->port());
   std::thread other([&server] { server->stop(kLong); });

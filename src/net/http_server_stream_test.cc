@@ -1,4 +1,4 @@
-// Answers whose body is sent as it is made: framing, clients that go or are slow, stops.
+// Streamed answers: framing, clients that disconnect or are slow, and the stop of the server.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,8 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::RawSocket;
 
-constexpr auto kLong = 600s;               // longer than a test may take
-constexpr std::size_t kMuch = 16'000'000;  // more than the system keeps for a socket nobody reads
+constexpr auto kLong = 600s;               // longer than any test
+constexpr std::size_t kMuch = 16'000'000;  // more than the system stores for an unread socket
 
 std::string much() {
   std::string bytes;
@@ -23,7 +23,7 @@ std::string much() {
   return bytes;
 }
 
-/// Everything up to and with `end`.
+/// Reads until `end`, and returns everything including `end`.
 std::string read_until(RawSocket& client, std::string_view end) {
   std::string read;
   while (!read.ends_with(end)) {
@@ -34,7 +34,7 @@ std::string read_until(RawSocket& client, std::string_view end) {
   return read;
 }
 
-/// The next chunk's bytes; "" for the last.
+/// Reads the next chunk and returns its bytes; "" for the last chunk.
 std::string read_chunk(RawSocket& client) {
   const std::size_t size = std::strtoul(read_until(client, "\r\n").c_str(), nullptr, 16);
   std::string chunk = client.read(size);
@@ -42,7 +42,7 @@ std::string read_chunk(RawSocket& client) {
   return chunk;
 }
 
-/// As many chunks as it takes to get `size` bytes: how they were gathered is up to the server.
+/// Reads chunks until it has `size` bytes, because the server decides how it collects the bytes.
 std::string read_chunks(RawSocket& client, std::size_t size) {
   std::string all;
   while (all.size() < size) {
@@ -53,7 +53,7 @@ std::string read_chunks(RawSocket& client, std::size_t size) {
   return all;
 }
 
-TEST(HttpServerStream, SendsEachPartWhenItIsMadeAndThenTheNextAnswer) {
+TEST(HttpServerStream, SendsEachPartImmediatelyAndThenTheNextAnswer) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   RawSocket client(server->port());
@@ -67,7 +67,7 @@ TEST(HttpServerStream, SendsEachPartWhenItIsMadeAndThenTheNextAnswer) {
   EXPECT_EQ(read_chunks(client, 4), "zero");
   EXPECT_TRUE(stream.send("one"));
   EXPECT_EQ(read_chunks(client, 3), "one");
-  EXPECT_TRUE(stream.send(""));  // is no part, and above all not the last
+  EXPECT_TRUE(stream.send(""));  // sends no chunk, because an empty chunk would end the body
   EXPECT_TRUE(stream.send(std::string(300, '2')));
   EXPECT_EQ(read_chunks(client, 300), std::string(300, '2'));
   stream.end();
@@ -94,7 +94,7 @@ TEST(HttpServerStream, EndsWithTheConnectionForHttp10) {
   EXPECT_NE(response.find("Connection: close\r\n"), std::string::npos);
 }
 
-TEST(HttpServerStream, IsOverForAClientThatWantsNoBody) {
+TEST(HttpServerStream, IsOverImmediatelyForAHeadRequest) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   RawSocket client(server->port());
@@ -110,7 +110,7 @@ TEST(HttpServerStream, IsOverForAClientThatWantsNoBody) {
   EXPECT_EQ(body_of(client.read_response()), "next");
 }
 
-TEST(HttpServerStream, AnswersWhatWasPipelinedAfterItsEnd) {
+TEST(HttpServerStream, AnswersPipelinedRequestsAfterItsEnd) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   RawSocket client(server->port());
@@ -142,13 +142,13 @@ TEST(HttpServerStream, TellsTheSenderThatTheClientHasGone) {
       client.close();
     }
     EXPECT_EQ(gone.pop(), 1);
-    EXPECT_FALSE(stream.send("nobody reads this"));
+    EXPECT_FALSE(stream.send("the client has gone"));
     stream.end();
   }
 }
 
-// What is kept for a client that reads nothing is what the system takes for it, and our bound.
-TEST(HttpServerStream, CutsAClientForWhichTooMuchWaits) {
+// For a client that reads nothing, only the system's buffer and max_stream_bytes are stored.
+TEST(HttpServerStream, CutsAClientAboveTheLimitOfWaitingBytes) {
   Mailbox<HeldRequest> held;
   const auto server =
       start_server(HoldingHandler{held}, {.max_stream_bytes = 64'000, .write_timeout = kLong});
@@ -161,7 +161,7 @@ TEST(HttpServerStream, CutsAClientForWhichTooMuchWaits) {
   std::size_t taken = 0;
   while (stream.send(part)) ++taken;
   EXPECT_GE(taken, 64u);
-  EXPECT_LT(taken, 32'000u) << "more than any system keeps for a socket";
+  EXPECT_LT(taken, 32'000u) << "more than a system stores for a socket";
   EXPECT_EQ(gone.pop(), 1);
   EXPECT_TRUE(slow.await_reset());
   RawSocket other(server->port());
@@ -180,12 +180,12 @@ TEST(HttpServerStream, CutsAClientInTheMiddleOfAPart) {
   Mailbox<int> gone;
   stream.on_gone([&gone] { gone.push(1); });
   EXPECT_TRUE(stream.send(much()));
-  read_until(slow, "x");  // so it is being written, and does not fit
+  read_until(slow, "x");  // the part is being written, and is larger than the buffers
   EXPECT_FALSE(stream.send("y"));
   EXPECT_EQ(gone.pop(), 1);
 }
 
-TEST(HttpServerStream, NoticesAfterAPartThatTheClientHasGoneMeanwhile) {
+TEST(HttpServerStream, NoticesAfterAPartThatTheClientHasGone) {
   Mailbox<HeldRequest> held;
   const auto server =
       start_server(HoldingHandler{held}, {.max_stream_bytes = kMuch, .write_timeout = kLong});
@@ -197,7 +197,7 @@ TEST(HttpServerStream, NoticesAfterAPartThatTheClientHasGoneMeanwhile) {
   EXPECT_TRUE(stream.send(much()));
   read_until(client, "x");
   client.shut_down_sending();
-  // A whole exchange on another connection: the I/O thread has been round since.
+  // After an answer on another connection, the I/O thread has handled all earlier events.
   RawSocket other(server->port());
   other.send(get("/other"));
   held.pop().responder.send(text(""));
@@ -206,7 +206,7 @@ TEST(HttpServerStream, NoticesAfterAPartThatTheClientHasGoneMeanwhile) {
   EXPECT_EQ(gone.pop(), 1);
 }
 
-TEST(HttpServerStream, CutsAClientThatTakesNothingInTime) {
+TEST(HttpServerStream, CutsAClientThatReadsNoBytesInTime) {
   Mailbox<HeldRequest> held;
   const auto server =
       start_server(HoldingHandler{held}, {.max_stream_bytes = kMuch, .write_timeout = 20ms});
@@ -221,7 +221,7 @@ TEST(HttpServerStream, CutsAClientThatTakesNothingInTime) {
   EXPECT_FALSE(stream.send("x"));
 }
 
-TEST(HttpServerStream, ShowsTheClientThatABodyIsNotWhole) {
+TEST(HttpServerStream, ShowsTheClientThatABodyIsIncomplete) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   RawSocket client(server->port());
@@ -255,10 +255,10 @@ TEST(HttpServerStream, TakesPartsFromManyThreads) {
   }
 }
 
-TEST(HttpServerStream, SurvivesPartsThatRaceWithTheClientsGoing) {
+TEST(HttpServerStream, SurvivesPartsDuringADisconnect) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
-  std::atomic<int> gone = 0;  // the I/O thread writes, the test reads after stop()
+  std::atomic<int> gone = 0;  // written by the I/O thread, read by the test after stop()
   for (int round = 0; round < 200; ++round) {
     RawSocket client(server->port());
     client.send(get("/"));
@@ -280,10 +280,10 @@ TEST(HttpServerStream, IsWaitedForByAStop) {
   RawSocket client(server->port());
   client.send(get("/"));
   const ResponseStream stream = held.pop().responder.stream(text(""));
-  stream.on_gone([] { FAIL() << "it was ended"; });
+  stream.on_gone([] { FAIL() << "the stream has ended before"; });
   read_until(client, "\r\n\r\n");
   std::thread stopping([&server] { server->stop(kLong); });
-  EXPECT_EQ(idle.read_to_end(), "");  // so the server has begun to stop
+  EXPECT_EQ(idle.read_to_end(), "");  // this means that the server has begun to stop
   EXPECT_TRUE(stream.send("in time"));
   stream.end();
   EXPECT_EQ(client.read_to_end(), "7\r\nin time\r\n0\r\n\r\n");

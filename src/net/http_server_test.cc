@@ -1,4 +1,5 @@
-// Requests and answers over real sockets: keeping, pipelining, holding, going away, limits.
+// Requests and answers over real sockets: kept connections, pipelining, held requests, disconnects
+// and limits.
 #include "net/http_server.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ TEST(HttpServer, AnswersOneRequestAfterTheOtherOnAConnection) {
   EXPECT_EQ(server->connections(), 1u);
 }
 
-TEST(HttpServer, ClosesWhenTheClientSaysSo) {
+TEST(HttpServer, ClosesIfTheClientAsksForIt) {
   const auto server = start_server(echo);
   RawSocket client(server->port());
   client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
@@ -72,7 +73,7 @@ TEST(HttpServer, HandlesTheNextRequestOnlyAfterTheAnswer) {
   RawSocket client(server->port());
   client.send(get("/1") + get("/2"));
   HeldRequest first = held.pop();
-  // A whole exchange on another connection: the I/O thread has been round since.
+  // After an answer on another connection, the I/O thread has handled all earlier events.
   RawSocket other(server->port());
   other.send(get("/other"));
   EXPECT_EQ(held.pop().request.target, "/other");
@@ -88,14 +89,14 @@ TEST(HttpServer, SendsNoBodyForHead) {
   const auto server = start_server(echo);
   RawSocket client(server->port());
   client.send("HEAD /abc HTTP/1.1\r\nHost: a\r\n\r\n" + get("/next"));
-  // The length is that of "HEAD /abc ", so read_response() goes 10 bytes into what follows the
-  // head.
+  // The answer to HEAD has the length of "HEAD /abc " but no body. So read_response() also reads
+  // the first 10 bytes of the next answer.
   const std::string both = client.read_response();
   EXPECT_NE(both.find("Content-Length: 10\r\n"), std::string::npos);
   EXPECT_EQ(body_of(both), "HTTP/1.1 2");
 }
 
-TEST(HttpServer, AsksForTheBodyWhenTheClientWaitsForThat) {
+TEST(HttpServer, SendsContinueIfTheClientWaitsForIt) {
   const auto server = start_server(echo);
   RawSocket client(server->port());
   client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
@@ -104,7 +105,7 @@ TEST(HttpServer, AsksForTheBodyWhenTheClientWaitsForThat) {
   EXPECT_EQ(body_of(client.read_response()), "POST / abc");
 }
 
-TEST(HttpServer, RefusesInsteadOfAskingForABodyThatIsTooLong) {
+TEST(HttpServer, RefusesATooLargeBodyInsteadOfSendingContinue) {
   const auto server = start_server(echo);
   RawSocket client(server->port());
   client.send(
@@ -124,8 +125,9 @@ TEST(HttpServer, TakesTheLargestBody) {
   EXPECT_EQ(body_of(client.read_response()), "16777216");
 }
 
-// Closing with unread bytes would reset the connection and could destroy the answer on its way.
-TEST(HttpServer, LetsAClientThatIsStillSendingReadTheRefusal) {
+// If the server closed a connection with unread bytes, the system would reset it, and the client
+// could lose the answer.
+TEST(HttpServer, AClientThatIsStillSendingCanReadTheRefusal) {
   const auto server = start_server(echo, {.max_body_bytes = 1000});
   RawSocket client(server->port());
   client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n");
@@ -181,7 +183,7 @@ TEST(HttpServer, OneAddressMayNotHaveAllConnections) {
     third.send(get("/"));
     EXPECT_EQ(body_of(third.read_to_end()), "error 503: too many connections of this address");
   }
-  int status = 0;  // once the server has noticed that they have gone there is room again
+  int status = 0;  // 200 after the server has noticed the disconnects
   while (status != 200) {
     RawSocket again(server->port());
     again.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
@@ -189,7 +191,7 @@ TEST(HttpServer, OneAddressMayNotHaveAllConnections) {
   }
 }
 
-/// Connects, asks and returns the connection, which stays open.
+/// Connects, sends a request, reads the answer, and returns the open connection.
 RawSocket answered_client(const HttpServer& server, const std::string& body) {
   RawSocket client(server.port());
   client.send(get("/"));
@@ -204,7 +206,7 @@ TEST(HttpServer, ClosesSilentConnectionsForNewOnesOldestFirst) {
   RawSocket newer(server->port());
   const RawSocket first = answered_client(*server, "GET / ");
   EXPECT_EQ(oldest.read_to_end(), "");
-  EXPECT_FALSE(newer.has_input()) << "one is enough";
+  EXPECT_FALSE(newer.has_input()) << "only one connection must be closed";
   const RawSocket second = answered_client(*server, "GET / ");
   EXPECT_EQ(newer.read_to_end(), "");
   RawSocket third(server->port());
@@ -221,7 +223,8 @@ TEST(HttpServer, ClosesSilentConnectionsOfAnAddressThatHasTooMany) {
   EXPECT_EQ(silent.read_to_end(), "");
 }
 
-// The request came while the I/O thread was busy, so it is read after the new connection is taken.
+// The I/O thread is busy when the request arrives, so it accepts the new connection before it reads
+// the request.
 TEST(HttpServer, AConnectionWhoseRequestWaitsToBeReadIsNotSilent) {
   Mailbox<bool> begun;
   Mailbox<bool> go_on;
@@ -244,7 +247,7 @@ TEST(HttpServer, AConnectionWhoseRequestWaitsToBeReadIsNotSilent) {
   EXPECT_EQ(body_of(asking.read_response()), "GET /asked ");
 }
 
-TEST(HttpServer, SlowClientsAreCutAndHoldNobodyUp) {
+TEST(HttpServer, SlowClientsAreCutAndDelayNoOther) {
   const auto server = start_server(echo, {.read_timeout = 300ms});
   std::vector<RawSocket> slow;
   for (int i = 0; i < 200; ++i) {
@@ -260,7 +263,7 @@ TEST(HttpServer, SlowClientsAreCutAndHoldNobodyUp) {
   for (RawSocket& socket : slow) EXPECT_EQ(status_of(socket.read_to_end()), 408);
 }
 
-TEST(HttpServer, TellsWhereARequestComesFrom) {
+TEST(HttpServer, GivesTheHandlerTheAddressOfTheClient) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   RawSocket client(server->port());
@@ -314,7 +317,7 @@ TEST(HttpServer, NoticesThatTheClientOfAHeldRequestHasGone) {
       client.close();
     }
     EXPECT_EQ(gone.pop(), 1);
-    request.responder.send(text("nobody reads this"));
+    request.responder.send(text("the client has gone"));
     bool at_once = false;
     request.responder.on_gone([&at_once] { at_once = true; });
     EXPECT_TRUE(at_once);
@@ -325,9 +328,9 @@ TEST(HttpServer, NoticesThatTheClientOfAHeldRequestHasGone) {
   EXPECT_EQ(body_of(next.read_response()), "still here");
 }
 
-// The same thread serves both connections, so what the second is told is later than the end of the
-// first one's input.
-TEST(HttpServer, AnswersWhoEndedOnlyItsSide) {
+// One thread serves both connections. So when the second client gets its answer, the server has
+// already seen that the first client has closed its sending side.
+TEST(HttpServer, AnswersAClientThatClosedOnlyItsSendingSide) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   RawSocket client(server->port());
@@ -345,7 +348,7 @@ TEST(HttpServer, AnswersWhoEndedOnlyItsSide) {
   EXPECT_EQ(body_of(client.read_response()), "1");
   const HeldRequest second = held.pop();
   pass();
-  EXPECT_FALSE(second.responder.offer(text("for one that is there")));
+  EXPECT_FALSE(second.responder.offer(text("only for a client that is still connected")));
   bool gone = false;
   second.responder.on_gone([&gone] { gone = true; });
   EXPECT_TRUE(gone);
@@ -355,10 +358,10 @@ TEST(HttpServer, AnswersWhoEndedOnlyItsSide) {
   EXPECT_FALSE(client.gave_up());
 }
 
-TEST(HttpServer, SurvivesAnswersThatRaceWithTheClientsGoing) {
+TEST(HttpServer, SurvivesAnswersDuringADisconnect) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
-  std::atomic<int> gone = 0;  // the I/O thread writes, the test reads after stop()
+  std::atomic<int> gone = 0;  // written by the I/O thread, read by the test after stop()
   for (int round = 0; round < 300; ++round) {
     RawSocket client(server->port());
     client.send(get("/"));
@@ -372,7 +375,7 @@ TEST(HttpServer, SurvivesAnswersThatRaceWithTheClientsGoing) {
   EXPECT_LE(gone, 300);
 }
 
-/// Sets the number of files the process may have open, for a scope.
+/// Limits the number of open files of the process until the end of the scope.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t files) {
@@ -397,12 +400,12 @@ TEST(HttpServer, AcceptsAgainAfterItRanOutOfFiles) {
   {
     const int next_free = ::dup(0);
     ::close(next_free);
-    // The client's socket takes the last file, the server's accept fails.
+    // The client's socket uses the last file, so the server cannot accept the connection.
     const FileLimit limit(static_cast<rlim_t>(next_free) + 1);
     waiting.emplace(server->port());
     ASSERT_TRUE(waiting->is_open());
     waiting->send(get("/"));
-    known.send(get("/"));  // answered by the thread that failed to accept
+    known.send(get("/"));  // answered by the thread that could not accept
     EXPECT_EQ(status_of(known.read_response()), 200);
   }
   EXPECT_EQ(status_of(waiting->read_response()), 200);
@@ -420,7 +423,7 @@ TEST(HttpServer, NamesTheAddressItCannotListenOn) {
   const auto nonsense = HttpServer::start({.address = "localhost"}, echo, error_page);
   ASSERT_FALSE(nonsense);
   EXPECT_EQ(nonsense.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(nonsense.error().message, "\"localhost\" is no IP address");
+  EXPECT_EQ(nonsense.error().message, "\"localhost\" is not an IP address");
 }
 
 }  // namespace

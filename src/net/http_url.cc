@@ -23,7 +23,7 @@ bool is_name_char(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '.' || c == '_';
 }
 
-/// Whether somebody could take the label for a part of an address: "10", "0x7f", "0x".
+/// Returns whether a reader could take the label for a part of an address: "10", "0x7f", "0x".
 bool is_number(std::string_view label) {
   if (label.starts_with("0x")) {
     return std::all_of(label.begin() + 2, label.end(), is_hex_digit);
@@ -31,33 +31,33 @@ bool is_number(std::string_view label) {
   return std::all_of(label.begin(), label.end(), is_digit);
 }
 
-/// Requires: lower case.
+/// Requires: `name` is in lower case.
 Result<void> check_name(std::string_view name) {
-  if (name.size() > kMaxNameBytes) return bad("has a host name that is too long");
+  if (name.size() > kMaxNameBytes) return bad("has a host name longer than 253 bytes");
   if (!std::all_of(name.begin(), name.end(), is_name_char)) {
-    return bad("has a host name with something else than letters, digits, - . _");
+    return bad("has a host name with a character other than letters, digits, - . _");
   }
   for (std::size_t begin = 0; begin <= name.size();) {
     const std::size_t end = std::min(name.find('.', begin), name.size());
     if (end == begin || end - begin > kMaxLabelBytes) {
-      return bad("has a host name with an empty or a too long part");
+      return bad("has a host name with an empty part, or one longer than 63 bytes");
     }
     if (end == name.size() && is_number(name.substr(begin))) {
-      return bad("has a number for a host; write an address as four decimal numbers");
+      return bad("has a number as its host; write an address as four decimal numbers");
     }
     begin = end + 1;
   }
   return ok();
 }
 
-/// `host` is as in the URL, with brackets.
+/// `host` is as in the URL, including brackets.
 Result<void> read_host(std::string_view host, HttpUrl& url) {
   if (host.empty()) return bad("has no host");
   if (host.front() == '[') {
     url.host = to_lower(host.substr(1, host.size() - 2));
     url.address = IpAddress::parse(url.host);
     if (!url.address || url.address->family() != IpAddress::Family::v6) {
-      return bad("has brackets around what is no IPv6 address");
+      return bad("has brackets around a text that is not an IPv6 address");
     }
     return ok();
   }
@@ -69,7 +69,8 @@ Result<void> read_host(std::string_view host, HttpUrl& url) {
 Result<void> read_port(std::string_view text, HttpUrl& url) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, url.port);
-  if (error != std::errc{} || stop != end || url.port == 0) return bad("has no port after the :");
+  if (error != std::errc{} || stop != end || url.port == 0)
+    return bad("needs a port from 1 to 65535 after the :");
   return ok();
 }
 
@@ -95,10 +96,12 @@ Result<HttpUrl> parse_http_url(std::string_view text) {
   HttpUrl url;
   std::string_view rest = text;
   TRY(read_scheme(rest, url));
-  if (rest.find('#') != std::string_view::npos) return bad("has a fragment");
+  if (rest.find('#') != std::string_view::npos)
+    return bad("has a fragment (#), which is not allowed");
   const std::size_t authority_end = std::min(rest.find_first_of("/?"), rest.size());
   const std::string_view authority = rest.substr(0, authority_end);
-  if (authority.find('@') != std::string_view::npos) return bad("has a user name");
+  if (authority.find('@') != std::string_view::npos)
+    return bad("has a user name (@), which is not allowed");
   if (authority_end < rest.size()) {
     const std::string_view target = rest.substr(authority_end);
     url.target = (target.front() == '/' ? "" : "/") + std::string(target);
@@ -107,7 +110,7 @@ Result<HttpUrl> parse_http_url(std::string_view text) {
   const std::size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
   if (bracket == std::string_view::npos) return bad("has no closing bracket");
   const std::size_t host_end = std::min(authority.find(':', bracket), authority.size());
-  if (bracket > 0 && host_end != bracket + 1) return bad("has something after the bracket");
+  if (bracket > 0 && host_end != bracket + 1) return bad("has text after the closing bracket");
   const std::uint16_t usual_port = url.scheme == HttpUrl::Scheme::http ? 80 : 443;
   url.port = usual_port;
   TRY(read_host(authority.substr(0, host_end), url));

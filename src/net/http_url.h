@@ -26,7 +26,7 @@ struct HttpUrl {
   std::optional<IpAddress> address;  // the address, unless the host is a name
   std::uint16_t port = 443;
   std::string target = "/";  // path and query
-  std::string authority;     // for the Host header; without the scheme's own port
+  std::string authority;     // for the Host header; without the default port of the scheme
 };
 
 /// Reads "http(s)://HOST[:PORT][/PATH][?QUERY]", at most kMaxUrlBytes of visible ASCII. Refuses

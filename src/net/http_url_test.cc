@@ -1,4 +1,4 @@
-// The table of what is a URL to call and what is not.
+// A table of accepted and refused URLs.
 #include "net/http_url.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(HttpUrl, ReadsItsParts) {
   EXPECT_EQ(url.authority, "example.com:8443");
 }
 
-TEST(HttpUrl, FillsInWhatIsUsual) {
+TEST(HttpUrl, FillsInDefaults) {
   EXPECT_EQ(parse_http_url("HTTPS://a.b")->port, 443);
   EXPECT_EQ(parse_http_url("hTTp://a.b")->port, 80);
   EXPECT_EQ(parse_http_url("http://a.b:80")->authority, "a.b");
@@ -29,7 +29,7 @@ TEST(HttpUrl, FillsInWhatIsUsual) {
   EXPECT_EQ(parse_http_url("http://a.b?c")->target, "/?c");
 }
 
-TEST(HttpUrl, KnowsAnAddressFromAName) {
+TEST(HttpUrl, DistinguishesAddressesFromNames) {
   EXPECT_EQ(to_string(*parse_http_url("http://192.0.2.1/")->address), "192.0.2.1");
   const HttpUrl v6 = parse_http_url("http://[2001:DB8::1]:81/").value();
   EXPECT_EQ(to_string(*v6.address), "2001:db8::1");
@@ -42,7 +42,7 @@ TEST(HttpUrl, KnowsAnAddressFromAName) {
   }
 }
 
-TEST(HttpUrl, RefusesWhatReadersCouldDisagreeAbout) {
+TEST(HttpUrl, RefusesAmbiguousUrls) {
   for (const std::string& text : {""s,
                                   "example.com"s,
                                   "//example.com/"s,

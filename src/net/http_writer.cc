@@ -9,7 +9,7 @@
 namespace detent::net {
 namespace {
 
-/// A phrase has no meaning, but may not be missing.
+/// The reason phrase has no meaning, but must be there.
 std::string_view phrase_of(int status) {
   const std::string_view phrase = http_phrase(status);
   return phrase.empty() ? "Unknown" : phrase;
@@ -135,7 +135,7 @@ void write_request(const HttpRequest& request, std::string_view host, std::strin
   append_clean(request.target, out);
   out.append(" HTTP/1.1\r\n");
   append_header("Host", host, out);
-  // A length of 0 is said where a body would have a meaning (RFC 9110 8.6).
+  // Write a length of 0 for a request whose method gives a body a meaning (RFC 9110, section 8.6).
   const bool may_have_body =
       request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
   if (may_have_body || !request.body.empty()) {

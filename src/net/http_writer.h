@@ -23,9 +23,9 @@ enum class Persistence : std::uint8_t {
 
 /// How the client finds the end of the body.
 enum class BodyEnd : std::uint8_t {
-  by_length,  // it is all there: "Content-Length"
+  by_length,  // the body is complete: "Content-Length"
   by_chunk,   // "Transfer-Encoding: chunked", for HTTP/1.1 only
-  by_close,   // with the connection; persistence must be `close`
+  by_close,   // with the end of the connection; persistence must be `close`
 };
 
 struct Framing {
@@ -33,7 +33,8 @@ struct Framing {
   BodyEnd body_end = BodyEnd::by_length;
 };
 
-/// "Sun, 06 Nov 1994 08:49:37 GMT", kept for the second it was made for. Thread-compatible.
+/// Formats a time as "Sun, 06 Nov 1994 08:49:37 GMT". It keeps the text for one second.
+/// Thread-compatible.
 class HttpDate {
  public:
   std::string_view at(WallInstant now);
@@ -53,11 +54,11 @@ void write_response_head(const HttpResponse& response, Framing framing, std::str
 enum class ChunkPlace : std::uint8_t { more_follow, last };
 void write_chunk(ChunkPlace place, std::string& head, std::string& body);
 
-/// True when `status` allows a body in the response.
+/// Returns true if a response with `status` may have a body.
 constexpr bool has_body(int status) noexcept { return status != 204 && status != 304; }
 
-/// Appends the whole of `request`, addressed to `host` ("127.0.0.1:7070"). A Host, Content-Length
-/// or Transfer-Encoding among its headers is left out: they are made here.
+/// Appends the whole of `request`, addressed to `host` ("127.0.0.1:7070"). This function makes the
+/// headers Host, Content-Length and Transfer-Encoding itself, and ignores those of the request.
 void write_request(const HttpRequest& request, std::string_view host, std::string& out);
 
 }  // namespace detent::net

@@ -7,9 +7,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(HttpDate, IsAsTheStandardWritesIt) {
+TEST(HttpDate, HasTheFormatOfTheStandard) {
   HttpDate date;
-  // The example of RFC 9110 5.6.7.
+  // The example in RFC 9110, section 5.6.7.
   EXPECT_EQ(date.at(WallInstant{784'111'777s}), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(date.at(WallInstant{784'111'777s + 999ms}), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(date.at(WallInstant{784'111'778s}), "Sun, 06 Nov 1994 08:49:38 GMT");
@@ -29,7 +29,7 @@ TEST(WriteResponse, NamesTypeLengthAndHeaders) {
             "Content-Length: 2\r\nRetry-After: 1\r\n\r\n");
 }
 
-TEST(WriteResponse, SaysWhatBecomesOfTheConnection) {
+TEST(WriteResponse, SaysWhetherTheConnectionIsKept) {
   const HttpResponse response{.content_type = ""};
   EXPECT_EQ(response_head(response, Persistence::close),
             "HTTP/1.1 200 OK\r\nDate: DATE\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -67,7 +67,7 @@ TEST(WriteResponse, GivesNoLengthWhereThereIsNoBody) {
             "HTTP/1.1 204 No Content\r\nDate: DATE\r\n\r\n");
 }
 
-TEST(WriteResponse, CannotBeMadeToStartAnotherHeader) {
+TEST(WriteResponse, ReplacesLineBreaksInHeaders) {
   const HttpResponse response{.content_type = "a\r\nX: 1",
                               .headers = {{"Location\r\nY", "/a\r\n\r\nbody"}}};
   EXPECT_EQ(response_head(response, Persistence::keep),

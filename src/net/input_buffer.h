@@ -39,7 +39,7 @@ class InputBuffer {
   }
 
  private:
-  static constexpr std::size_t kKeptBytes = 4 * 1024;  // an empty one keeps no more memory
+  static constexpr std::size_t kKeptBytes = 4 * 1024;  // the most memory that an empty buffer keeps
 
   std::string kept_;
   std::size_t begin_ = 0;

@@ -8,7 +8,7 @@
 namespace detent::net {
 namespace {
 
-TEST(InputBuffer, LeavesWholeInputWhereItWasRead) {
+TEST(InputBuffer, DoesNotCopyInputThatIsTakenWhole) {
   InputBuffer buffer;
   const std::string_view fresh = "all of it";
   const std::string_view joined = buffer.join(fresh);
@@ -17,7 +17,8 @@ TEST(InputBuffer, LeavesWholeInputWhereItWasRead) {
   EXPECT_TRUE(buffer.empty());
 }
 
-// Random reads and random takes give the bytes once and in order.
+// The parser takes random numbers of bytes from random reads. It must get every byte once, in
+// order.
 TEST(InputBuffer, GivesEveryByteOnceAndInOrder) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -15,7 +15,7 @@ int family_number(IpAddress::Family family) {
   return family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
 }
 
-/// The bits of byte `index` that are among an address's first `bits`.
+/// Returns a mask for the bits of byte `index` that belong to the first `bits` of an address.
 std::uint8_t mask_of(int bits, int index) {
   const int in_byte = std::clamp(bits - 8 * index, 0, 8);
   return static_cast<std::uint8_t>(0xff << (8 - in_byte));
@@ -25,7 +25,7 @@ std::uint8_t mask_of(int bits, int index) {
 
 std::optional<IpAddress> IpAddress::parse(std::string_view text) {
   const Family family = text.find(':') == std::string_view::npos ? Family::v4 : Family::v6;
-  // The C functions take a string that ends with a zero, which one from outside may contain.
+  // The C functions take a string that ends with a zero byte, but the text may contain one.
   if (text.find('\0') != std::string_view::npos) return std::nullopt;
   Bytes bytes{};
   const std::string copy(text);

@@ -14,7 +14,7 @@ namespace detent::net {
 class IpAddress {
  public:
   enum class Family : std::uint8_t { v4, v6 };
-  using Bytes = std::array<std::uint8_t, 16>;  // in network order; of a v4 address the first four
+  using Bytes = std::array<std::uint8_t, 16>;  // in network order; a v4 address uses the first four
 
   constexpr IpAddress(Family family, const Bytes& bytes) noexcept
       : family_(family), bytes_(bytes) {}
@@ -26,7 +26,7 @@ class IpAddress {
   constexpr Family family() const noexcept { return family_; }
   constexpr const Bytes& bytes() const noexcept { return bytes_; }
   constexpr int bits() const noexcept { return family_ == Family::v4 ? 32 : 128; }
-  /// The v4 address in the last 32 bits. Requires: the family is v6.
+  /// Returns the v4 address in the last 32 bits. Requires: the family is v6.
   IpAddress embedded_v4() const noexcept;
 
   friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
@@ -35,14 +35,14 @@ class IpAddress {
   Family family_;
   Bytes bytes_;
 };
-/// As parse() reads it; v6 as RFC 5952 has it.
+/// Writes an address so that parse() can read it; v6 as in RFC 5952.
 std::string to_string(const IpAddress& address);
 
 /// All addresses of one family that begin with the same bits ("10.0.0.0/8"). Immutable.
 class IpBlock {
  public:
-  /// Reads "ADDRESS/BITS", or an address alone, which is a block of one. Bits behind the first BITS
-  /// must be zero: "10.1.2.3/8" is more likely a slip than a block.
+  /// Reads "ADDRESS/BITS", or an address alone, which is a block of one address. The bits after the
+  /// first BITS must be zero, because "10.1.2.3/8" is more likely a mistake than a block.
   static std::optional<IpBlock> parse(std::string_view text);
 
   bool contains(const IpAddress& address) const noexcept;

@@ -18,7 +18,7 @@ TEST(IpAddress, ReadsBothFamiliesAndWritesThemBack) {
   EXPECT_NE(*IpAddress::parse("::1"), *IpAddress::parse("0.0.0.1"));
 }
 
-TEST(IpAddress, RefusesEveryOtherWayToWriteOne) {
+TEST(IpAddress, RefusesAllOtherSpellings) {
   for (const std::string& text : {""s,
                                   "127.1"s,
                                   "2130706433"s,
@@ -46,12 +46,12 @@ TEST(IpAddress, RefusesEveryOtherWayToWriteOne) {
   }
 }
 
-TEST(IpAddress, GivesTheAddressInItsLast32Bits) {
+TEST(IpAddress, ReturnsTheV4AddressInTheLast32Bits) {
   EXPECT_EQ(to_string(IpAddress::parse("::ffff:10.1.2.3")->embedded_v4()), "10.1.2.3");
   EXPECT_EQ(to_string(IpAddress::parse("64:ff9b::7f00:1")->embedded_v4()), "127.0.0.1");
 }
 
-TEST(IpBlock, ContainsWhatBeginsLikeItAndNothingElse) {
+TEST(IpBlock, ContainsOnlyAddressesWithItsPrefix) {
   struct Case {
     const char* block;
     const char* inside;
@@ -75,7 +75,7 @@ TEST(IpBlock, ContainsWhatBeginsLikeItAndNothingElse) {
   }
 }
 
-TEST(IpBlock, RefusesWhatIsNoBlock) {
+TEST(IpBlock, RefusesTextThatIsNotABlock) {
   for (const char* text : {"", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8x",
                            "10.0.0.1/8", "::1/64", "::/129", "10.0.0.0/08x", "localhost/8"}) {
     EXPECT_FALSE(IpBlock::parse(text)) << text;

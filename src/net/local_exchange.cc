@@ -4,10 +4,10 @@
 
 namespace detent::net {
 
-// False: it was answered before.
+// Ignores the result: false means that the request was answered before.
 LocalExchange::~LocalExchange() { (void)finish(std::nullopt); }
 
-// Callbacks are others' code: run, and destroyed, after the lock is released.
+// Callbacks belong to others, so they run, and are destroyed, after the lock is released.
 
 void LocalExchange::abandon() {
   Done dropped;
@@ -38,7 +38,7 @@ void LocalExchange::on_gone(UniqueFunction<void()> gone) {
 
 bool LocalExchange::stream(HttpResponse head) {
   head.status = 501;
-  // False: nobody waits for it any more, which is no stream either.
+  // Ignores the result: false means that the caller has abandoned the request.
   (void)finish(std::move(head));
   return false;
 }

@@ -43,7 +43,7 @@ class LocalExchange final : public Responder::Exchange {
   bool finish(std::optional<HttpResponse> response) DETENT_EXCLUDES(mutex_);
 
   Mutex mutex_;
-  Done done_ DETENT_GUARDED_BY(mutex_);  // empty once it has run, or never will
+  Done done_ DETENT_GUARDED_BY(mutex_);  // empty after it has run or was abandoned
   UniqueFunction<void()> gone_ DETENT_GUARDED_BY(mutex_);
   bool is_abandoned_ DETENT_GUARDED_BY(mutex_) = false;
 };

@@ -33,13 +33,13 @@ TEST_F(LocalExchangeTest, TheFirstAnswerCounts) {
   EXPECT_EQ(answers_[0]->body, "one");
 }
 
-TEST_F(LocalExchangeTest, WhatNobodyAnswersIsToldAsNothing) {
+TEST_F(LocalExchangeTest, ADroppedRequestGivesNoValue) {
   exchange_.reset();
   ASSERT_EQ(answers_.size(), 1u);
   EXPECT_FALSE(answers_[0]);
 }
 
-TEST_F(LocalExchangeTest, AbandonedItTellsWhoAnswersAndIsAnsweredNoMore) {
+TEST_F(LocalExchangeTest, AbandonRunsOnGoneAndDropsTheAnswer) {
   responder().on_gone([this] { ++gone_; });
   exchange_->abandon();
   EXPECT_EQ(gone_, 1);
@@ -47,12 +47,12 @@ TEST_F(LocalExchangeTest, AbandonedItTellsWhoAnswersAndIsAnsweredNoMore) {
   responder().send({});
   EXPECT_EQ(gone_, 1);
   responder().on_gone([this] { ++gone_; });
-  EXPECT_EQ(gone_, 2) << "who comes later is told at once";
+  EXPECT_EQ(gone_, 2) << "a callback that is set later must run immediately";
   exchange_.reset();
   EXPECT_TRUE(answers_.empty());
 }
 
-TEST_F(LocalExchangeTest, OnceAnsweredNobodyGoes) {
+TEST_F(LocalExchangeTest, OnGoneNeverRunsAfterAnAnswer) {
   responder().on_gone([this] { ++gone_; });
   responder().send({});
   responder().on_gone([this] { ++gone_; });
@@ -68,11 +68,11 @@ TEST_F(LocalExchangeTest, AnotherCallbackReplacesTheFirst) {
   EXPECT_EQ(gone_, 1);
 }
 
-TEST_F(LocalExchangeTest, WhoAnswersLearnsWhetherAnybodyTookIt) {
+TEST_F(LocalExchangeTest, OfferReturnsWhetherTheAnswerWasDelivered) {
   goes_on_ = false;
-  EXPECT_FALSE(responder().offer({})) << "held back further on";
+  EXPECT_FALSE(responder().offer({})) << "the callback did not deliver it";
   goes_on_ = true;
-  EXPECT_FALSE(responder().offer({})) << "answered before";
+  EXPECT_FALSE(responder().offer({})) << "the request was answered before";
   EXPECT_TRUE(
       Responder(std::make_shared<LocalExchange>([](const auto&) { return true; })).offer({}));
   const auto abandoned = std::make_shared<LocalExchange>([](const auto&) { return true; });

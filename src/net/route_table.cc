@@ -10,7 +10,7 @@ std::optional<unsigned> hex_digit(char c) noexcept {
   return std::nullopt;
 }
 
-/// Takes the first segment off a path that begins with a slash.
+/// Removes the first segment from a path that begins with a slash, and returns it.
 std::string_view take_segment(std::string_view& path) noexcept {
   path.remove_prefix(1);
   const std::string_view segment = path.substr(0, path.find('/'));
@@ -40,7 +40,7 @@ std::optional<std::string> percent_decode(std::string_view text) {
 
 std::optional<std::vector<std::string>> match_path(std::string_view pattern,
                                                    std::string_view path) {
-  // Most patterns differ from the path before their first parameter: no need to take them apart.
+  // Fast check: most patterns already differ from the path before their first parameter.
   if (!path.starts_with(pattern.substr(0, pattern.find('{')))) return std::nullopt;
   std::vector<std::string> parameters;
   while (!pattern.empty() && !path.empty()) {

@@ -36,7 +36,7 @@ TEST(RouteTable, HeadIsAnsweredWhereGetIs) {
   EXPECT_EQ(handler_of("HEAD", "/v1/tasks"), 0);
 }
 
-TEST(RouteTable, APathThatIsNoPatternIsNotFound) {
+TEST(RouteTable, APathWithoutAPatternIsNotFound) {
   const RouteTable<int> routes = table();
   for (const char* target : {"", "*", "/v1", "/v1/", "/v1/tasks/", "/v1/tasks/1/2", "//", "/v1//",
                              "/v1/queues//lease", "/v1/tasks/%zz", "v1/tasks"}) {

@@ -17,7 +17,7 @@ template <class Connection>
 class SilentConnections {
  public:
   using Address = AddressCounts::Ticket::Key;
-  /// Names a connection here; no other has the same place.
+  /// The key of a connection in this container. It is unique.
   using Place = std::pair<Address, std::uint64_t>;
 
   Place add(Connection* connection, const Address& address) {

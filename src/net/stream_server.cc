@@ -1,4 +1,4 @@
-// Connections that take turns with their handlers, and the server that keeps them.
+// Connections that take turns with their handlers, and the server that owns them.
 #include "net/stream_server.h"
 
 #include <array>
@@ -23,14 +23,14 @@ constexpr std::size_t kReadBytes = 64 * 1024;  // from one connection at a time
 
 class Connection;
 
-/// What the connections of a server share. Confined to the I/O thread.
+/// The shared state of the connections of one server. For use on the I/O thread.
 struct Shared {
   const StreamServerOptions& options;
   ConnectionLoop<Connection>& loop;
   std::array<char, kReadBytes> read_buffer = {};
 };
 
-/// Confined to the I/O thread, send() apart. At most one wait for readability is outstanding; the
+/// For use on the I/O thread, except send(). At most one wait for readability is outstanding. The
 /// server holds the connection exactly until it is closed.
 class Connection final : public Stream, public std::enable_shared_from_this<Connection> {
  public:
@@ -73,10 +73,10 @@ class Connection final : public Stream, public std::enable_shared_from_this<Conn
   tcp::socket socket_;
   std::unique_ptr<StreamHandler> handler_;
   bool is_watching_ = false;
-  bool is_reading_ = false;  // for the handler; else it has the turn
-  bool has_ended_ = false;   // the client sends no more
+  bool is_reading_ = false;  // the handler waits for bytes; if false, the handler has the turn
+  bool has_ended_ = false;   // the client has closed its sending side
   bool is_closed_ = false;
-  bool is_heard_ = false;  // it has sent something
+  bool is_heard_ = false;  // the client has sent bytes
   std::string out_;
   std::size_t written_ = 0;
   asio::steady_timer timer_;
@@ -120,7 +120,7 @@ void Connection::receive() {
   watch();
 }
 
-/// The handler has the turn: has the client gone?
+/// The handler has the turn. Checks whether the client has gone.
 void Connection::peek() {
   char byte = 0;
   error_code ec;
@@ -131,7 +131,7 @@ void Connection::peek() {
     return handler_->on_end();
   }
   if (ec) return close();
-  // More is there. It stays in the socket, so nothing else can be learned from it.
+  // More bytes have arrived. They stay in the socket, so nothing else can be learned from there.
 }
 
 void Connection::write(std::string bytes) {
@@ -169,7 +169,8 @@ void Connection::close_after(milliseconds delay) {
   });
 }
 
-/// One that has run out and waits for its callback cannot be cancelled: it finds its number gone.
+/// An expired timer whose handler has not run yet cannot be cancelled. The new number makes the
+/// handler do nothing.
 void Connection::stop_timer() {
   ++timer_number_;
   timer_.cancel();
@@ -205,19 +206,19 @@ class Server final : public StreamServer {
   const StreamServerOptions options_;
   const StreamHandlerFactory factory_;
   Shared shared_{.options = options_, .loop = loop_};
-  // Last: its thread uses the above.
+  // Last, because its thread uses the members above.
   ConnectionLoop<Connection> loop_{[this](tcp::socket socket) { admit(std::move(socket)); }};
 };
 
 void Server::admit(tcp::socket socket) {
   error_code ignored;
   const auto address = socket.remote_endpoint(ignored).address();
-  if (ignored) return;  // it has gone already
+  if (ignored) return;  // the client has already gone
   AddressCounts::Ticket ticket = loop_.addresses().take(address);
   const bool is_address_full = ticket.count() > options_.max_connections_of_address;
-  if (is_address_full && !loop_.close_silent_of(ticket)) return;  // closed
+  if (is_address_full && !loop_.close_silent_of(ticket)) return;  // close the new connection
   if (loop_.size() >= options_.max_connections && !loop_.close_silent()) return;
-  // A client may wait for hours, so one whose machine has gone is noticed by TCP alone.
+  // A client may wait for hours without sending bytes. Only TCP notices that its machine has gone.
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   const auto connection = std::make_shared<Connection>(shared_, std::move(socket));
   loop_.add(connection, std::move(ticket));

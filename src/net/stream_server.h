@@ -44,7 +44,7 @@ class StreamHandler {
 
   /// `bytes` are valid only until it returns.
   virtual void on_bytes(std::string_view bytes) = 0;
-  /// The client has taken all that was sent.
+  /// The client has taken all bytes that were sent.
   virtual void on_sent() = 0;
   /// The client has closed its sending side while no read() was running; it may still take an
   /// answer. If the client had sent bytes ahead, the close is noticed at the next read().
@@ -61,7 +61,7 @@ struct StreamServerOptions {
   std::size_t max_connections = 10'000;
   std::size_t max_connections_of_address = 10'000;  // the same limit per address; an IPv6 /64 is
                                                     // one address
-  std::chrono::milliseconds write_timeout{10'000};  // for a client to take something of an answer
+  std::chrono::milliseconds write_timeout{10'000};  // for a client to take some bytes of an answer
 };
 
 /// Makes the handler of a connection; runs on the I/O thread. The stream may be kept weakly.

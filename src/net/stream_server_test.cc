@@ -1,4 +1,4 @@
-// A stream server with a handler that answers what it is told to: turns, ends, limits, stop.
+// A stream server with a scripted handler: turns, disconnects, limits and stop.
 #include "net/stream_server.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 using test::RawSocket;
 
-/// What handlers told. Thread-safe.
+/// Records the callbacks of the handlers. Thread-safe.
 class Diary {
  public:
   void note(std::string what) {
@@ -23,7 +23,7 @@ class Diary {
     notes_.push_back(std::move(what));
     noted_.notify_all();
   }
-  /// Blocks until there are so many.
+  /// Waits until there are `count` entries, and returns them.
   std::vector<std::string> first(std::size_t count) {
     const MutexLock lock(mu_);
     while (notes_.size() < count) noted_.wait(mu_);
@@ -36,8 +36,8 @@ class Diary {
   std::vector<std::string> notes_ DETENT_GUARDED_BY(mu_);
 };
 
-/// Answers each piece with itself, except: "hold" not at all, "big" with 64 MiB, "bye" by closing,
-/// "soon" by giving the next piece 1 ms.
+/// Sends each piece back, except: "hold" gets no answer, "big" gets 64 MiB, "bye" closes, and
+/// "soon" sets a limit of 1 ms for the next piece.
 class Scripted final : public StreamHandler {
  public:
   Scripted(Stream& stream, Diary& diary) : stream_(stream), diary_(diary) {}
@@ -84,13 +84,13 @@ TEST_F(StreamServerTest, AnswersOneTurnAfterAnother) {
   EXPECT_EQ(diary_.first(1), std::vector<std::string>{"closed"});
 }
 
-TEST_F(StreamServerTest, TellsThatTheClientHasEndedWhileTheHandlerHasTheTurn) {
+TEST_F(StreamServerTest, ReportsTheEndOfInputWhileTheHandlerHasTheTurn) {
   start();
   RawSocket client = connect();
   ASSERT_TRUE(client.send("hold"));
   diary_.first(1);
   client.shut_down_sending();
-  EXPECT_EQ(client.read_to_end(), "last words") << "it may still be answered, and is closed then";
+  EXPECT_EQ(client.read_to_end(), "last words") << "the answer must arrive before the close";
   EXPECT_EQ(diary_.first(3), (std::vector<std::string>{"held", "end", "closed"}));
 }
 
@@ -108,7 +108,7 @@ TEST_F(StreamServerTest, ClosesWhenTheClientHasGone) {
   EXPECT_EQ(diary_.first(3).back(), "closed");
 }
 
-TEST_F(StreamServerTest, CutsWhoTakesNothingAndServesTheOthers) {
+TEST_F(StreamServerTest, CutsAClientThatReadsNothingAndServesOthers) {
   start({.write_timeout = 50ms});
   RawSocket slow(server_->port(), 4'096);
   ASSERT_TRUE(slow.send("big"));
@@ -118,7 +118,7 @@ TEST_F(StreamServerTest, CutsWhoTakesNothingAndServesTheOthers) {
   EXPECT_EQ(diary_.first(1), std::vector<std::string>{"closed"});
 }
 
-TEST_F(StreamServerTest, CutsWhoDoesNotSendWhatItWasGivenTimeFor) {
+TEST_F(StreamServerTest, CutsAClientThatDoesNotSendInTime) {
   start();
   RawSocket client = connect();
   ASSERT_TRUE(client.send("soon"));
@@ -164,7 +164,7 @@ TEST_F(StreamServerTest, ClosesSilentConnectionsForNewOnes) {
   }
 }
 
-TEST_F(StreamServerTest, StopClosesTheIdleAtOnceAndTheOthersAfterTheGrace) {
+TEST_F(StreamServerTest, StopClosesIdleConnectionsFirstAndOthersAfterTheGrace) {
   start();
   RawSocket idle = connect();
   RawSocket held = connect();

@@ -18,7 +18,7 @@ Result<void> TcpListener::listen(const std::string& address, std::uint16_t port)
   error_code ec;
   const auto ip = asio::ip::make_address(address, ec);
   if (ec) {
-    return Error{ErrorCode::invalid_argument, "\"" + address + "\" is no IP address", ""};
+    return Error{ErrorCode::invalid_argument, "\"" + address + "\" is not an IP address", ""};
   }
   const tcp::endpoint endpoint(ip, port);
   const auto failed = [&] {
@@ -54,8 +54,8 @@ void TcpListener::accept() {
       admit(std::move(socket));
       return accept();
     }
-    // Out of files or memory: the connection stays in the queue and would be reported again and
-    // again, so it is left there for a moment.
+    // Out of files or memory: the connection stays in the queue, and the system would report it
+    // again immediately. So wait for a moment.
     pause_timer_.expires_after(kAcceptPause);
     pause_timer_.async_wait([this](error_code cancelled) {
       if (!cancelled && !is_closed_) accept();

@@ -1,7 +1,7 @@
 // A listening socket, for the servers of this folder.
 //
-// Internal to this folder, and included by its .cc files only: it shows Boost.Asio. Confined to the
-// I/O thread once that runs; listen() may come before.
+// Internal to this folder, and included by its .cc files only: it shows Boost.Asio. For use on the
+// I/O thread; listen() may be called before this thread runs.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,18 +17,18 @@ namespace detent::net {
 
 class TcpListener {
  public:
-  /// Gets each connection, non-blocking and without Nagle's delay.
+  /// Receives each new connection. Its socket is non-blocking and does not use Nagle's algorithm.
   using Admit = std::function<void(boost::asio::ip::tcp::socket)>;
   TcpListener(boost::asio::io_context& io, Admit admit)
       : admit_(std::move(admit)), acceptor_(io), pause_timer_(io) {}
 
-  /// Binds to an IP address and begins to accept. Errors: `unavailable` when the address is taken
-  /// or may not be used ("listen on 127.0.0.1:7070: Address already in use"); `invalid_argument`
-  /// when it is no IP address.
+  /// Binds to an IP address and begins to accept. Errors: `unavailable` if the address is in use or
+  /// not permitted ("listen on 127.0.0.1:7070: Address already in use"); `invalid_argument` if it
+  /// is not an IP address.
   Result<void> listen(const std::string& address, std::uint16_t port);
   /// The bound port, also if the requested port was 0.
   std::uint16_t port() const noexcept { return port_; }
-  /// Accepts no more.
+  /// Accepts no more connections.
   void close();
 
  private:

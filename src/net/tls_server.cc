@@ -25,7 +25,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// ---- a socket for OpenSSL: its own writes would raise SIGPIPE ----
+// ---- a socket for OpenSSL, because its own socket writes would raise SIGPIPE ----
 
 int socket_of(BIO* bio) { return *static_cast<const int*>(BIO_get_data(bio)); }
 
@@ -48,7 +48,7 @@ long control_socket(BIO* /*bio*/, int command, long /*number*/, void* /*data*/) 
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-/// `socket` must outlive it.
+/// `socket` must outlive the BIO.
 BIO* new_socket_bio(int* socket) {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* const made = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "socket");
@@ -71,10 +71,10 @@ Error cannot_use(const std::string& file, const std::string& reason) {
 
 Error cannot_use(const std::string& file) {
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  return cannot_use(file, reason == nullptr ? "it is no PEM file" : reason);
+  return cannot_use(file, reason == nullptr ? "it is not a PEM file" : reason);
 }
 
-/// OpenSSL's own words for a file that is missing or empty do not say so.
+/// Reports a missing or empty file, because the messages of OpenSSL do not say so.
 Result<void> check_file(const std::string& file) {
   constexpr std::size_t kLargestFile = std::size_t{1} << 20;
   const Result<std::string> text = read_file(file, kLargestFile);
@@ -90,7 +90,7 @@ std::string text_of(const ASN1_STRING* string) {
           static_cast<std::size_t>(ASN1_STRING_length(string))};
 }
 
-/// "" for bytes that are no IP address.
+/// Returns "" if the bytes are not an IP address.
 std::string ip_text_of(const ASN1_OCTET_STRING* bytes) {
   const std::string raw = text_of(bytes);
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -113,7 +113,7 @@ std::vector<std::string> names_of(const X509* certificate) {
   return names;
 }
 
-/// `host` may be a pattern that another certificate was for.
+/// Returns whether the certificate is valid for `host`.
 bool is_for(X509* certificate, const std::string& host) {
   if (X509_check_host(certificate, host.c_str(), host.size(), 0, nullptr) == 1) return true;
   if (X509_check_ip_asc(certificate, host.c_str(), 0) == 1) return true;
@@ -123,7 +123,7 @@ bool is_for(X509* certificate, const std::string& host) {
 
 std::string shown(const ASN1_TIME* time) {
   std::tm parts{};
-  if (ASN1_TIME_to_tm(time, &parts) != 1) return "a time that cannot be read";
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return "an unreadable time";
   return format_rfc3339(WallTime{std::chrono::seconds{::timegm(&parts)}});
 }
 
@@ -198,7 +198,7 @@ bool TlsSession::has_pending() const { return SSL_pending(ssl_.get()) > 0; }
 
 void TlsSession::end() {
   ERR_clear_error();
-  // The other end may have gone already; the connection is closed either way.
+  // Ignores the result: the connection is closed, whether the client has gone or not.
   (void)SSL_shutdown(ssl_.get());
 }
 
@@ -221,7 +221,7 @@ Result<std::shared_ptr<SSL_CTX>> TlsServer::read() const {
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
-  // Of TLS 1.2 only what has forward secrecy and authenticated encryption (RFC 9325).
+  // Of TLS 1.2, allow only forward secrecy with authenticated encryption (RFC 9325).
   DETENT_CHECK(SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20") == 1);
   TRY(check_file(certificate_file_));
   TRY(check_file(key_file_));
@@ -270,7 +270,7 @@ std::vector<std::string> TlsServer::faults(WallTime now,
 
 std::unique_ptr<TlsSession> TlsServer::accept(int socket) const {
   const std::shared_ptr<SSL_CTX> context = in_force();
-  SSL* const ssl = SSL_new(context.get());  // which keeps the context
+  SSL* const ssl = SSL_new(context.get());  // it also owns the context
   if (ssl == nullptr) return nullptr;
   std::unique_ptr<TlsSession> session(new TlsSession(socket, ssl));
   BIO* const bio = new_socket_bio(&session->socket_);

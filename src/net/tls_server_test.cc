@@ -1,5 +1,5 @@
-// The HTTP server and client over TLS: who speaks with whom, and what a slow or foreign client does
-// to others.
+// The HTTP server and client over TLS: which clients are served, and that slow or wrong clients do
+// not delay others.
 #include "net/tls_server.h"
 
 #include <gtest/gtest.h>
@@ -52,12 +52,12 @@ class TlsServerTest : public ::testing::Test {
   std::unique_ptr<HttpClient> client_that_trusts(const std::string& ca) const {
     return HttpClient::create(url(), 30s, {.headers = {}, .ca_file = ca}).value();
   }
-  /// Whether the server speaks a version of TLS and no other.
+  /// Returns whether the server accepts a client that offers only this version of TLS.
   bool speaks(int version) const {
     const test::RawSocket socket(server_->port());
     const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
                                                                SSL_CTX_free);
-    SSL_CTX_set_security_level(context.get(), 0);  // else OpenSSL itself refuses the old ones
+    SSL_CTX_set_security_level(context.get(), 0);  // otherwise OpenSSL refuses old versions itself
     SSL_CTX_set_min_proto_version(context.get(), version);
     SSL_CTX_set_max_proto_version(context.get(), version);
     const std::unique_ptr<SSL, void (*)(SSL*)> ssl(SSL_new(context.get()), SSL_free);
@@ -73,7 +73,7 @@ class TlsServerTest : public ::testing::Test {
 TEST_F(TlsServerTest, AClientThatTrustsTheCertificateIsServed) {
   start();
   const auto client = client_that_trusts(cert());
-  for (int i = 0; i < 3; ++i) {  // over one connection
+  for (int i = 0; i < 3; ++i) {  // with one connection
     const auto answer = ask(*client, "hello");
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(answer->body, "POST /x hello");
@@ -142,7 +142,7 @@ TEST_F(TlsServerTest, PlainHttpIsClosedWithoutAnAnswer) {
   EXPECT_TRUE(ask(*client_that_trusts(cert())));
 }
 
-TEST_F(TlsServerTest, SlowHandshakesHoldNobodyUpAndAreCut) {
+TEST_F(TlsServerTest, SlowHandshakesDelayNoOtherAndAreCut) {
   start({.read_timeout = 300ms});
   std::vector<std::unique_ptr<test::RawSocket>> slow;
   for (int i = 0; i < 200; ++i) {
@@ -158,13 +158,13 @@ TEST_F(TlsServerTest, AReloadedCertificateIsForNewConnections) {
   const auto before = client_that_trusts(cert());
   ASSERT_TRUE(ask(*before));
   write_certificate(cert(), key(), {.names = "IP:127.0.0.1"});
-  EXPECT_FALSE(ask(*client_that_trusts(cert())));  // it is not in force yet
+  EXPECT_FALSE(ask(*client_that_trusts(cert())));  // the new certificate is not used yet
   ASSERT_TRUE(tls_->reload());
   EXPECT_TRUE(ask(*client_that_trusts(cert())));
   EXPECT_TRUE(ask(*before));
 }
 
-TEST_F(TlsServerTest, FilesThatAreWrongAreRefusedByNameAndLeaveWhatWasInForce) {
+TEST_F(TlsServerTest, WrongFilesAreRefusedByNameAndTheOldCertificateStays) {
   start();
   const auto client = client_that_trusts(cert());
   write_certificate(folder_ + "/other.pem", folder_ + "/other.key", {.names = "IP:127.0.0.1"});
@@ -194,7 +194,7 @@ TEST_F(TlsServerTest, AMissingOrEmptyFileIsNamedWithTheReason) {
   EXPECT_EQ(message(cert(), wrong), "use " + wrong + ": the file is empty");
 }
 
-TEST_F(TlsServerTest, FaultsAreWhatClientsWillRefuseTheCertificateFor) {
+TEST_F(TlsServerTest, FaultsAreTheReasonsWhyClientsRefuseTheCertificate) {
   write_certificate(cert(), key(), {.names = "DNS:a.example,DNS:*.b.example,IP:::1,IP:10.0.0.1"});
   tls_ = TlsServer::load(cert(), key()).value();
   const auto now = std::chrono::floor<WallTime::duration>(SystemClock().wall_now());
