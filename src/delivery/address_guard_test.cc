@@ -1,5 +1,5 @@
-// Every block of the registries at both its ends, and the address on either side of it. What the
-// guard keeps a real caller from is in webhook_calls_test.cc.
+// The first and the last address of every block in the registries, and the addresses next to them.
+// webhook_calls_test.cc tests the guard with a real caller.
 #include "delivery/address_guard.h"
 
 #include <gtest/gtest.h>
@@ -46,15 +46,15 @@ TEST(AddressGuard, RefusesEverySpecialBlockFromEndToEnd) {
            BlockCase{"240.0.0.0", "255.255.255.255"},
            BlockCase{"::", "::1"},
            BlockCase{"::7f00:1", "::a00:1"},                    // v4-compatible
-           BlockCase{"64:ff9b:1::", "64:ff9b:1:ffff::"},        // NAT64 of one's own
+           BlockCase{"64:ff9b:1::", "64:ff9b:1:ffff::"},        // local NAT64
            BlockCase{"100::", "100::ffff:ffff:ffff:ffff"},      // discard
-           BlockCase{"1fff::", "1fff:ffff::"},                  // before global unicast
+           BlockCase{"1fff::", "1fff:ffff::"},                  // below global unicast
            BlockCase{"2001::", "2001:1ff:ffff::"},              // Teredo and others
            BlockCase{"2001:db8::", "2001:db8:ffff::"},          // documentation
            BlockCase{"2002::", "2002:ffff::"},                  // 6to4
            BlockCase{"2620:4f:8000::", "2620:4f:8000:ffff::"},  // AS112
            BlockCase{"3fff::", "3fff:fff:ffff::"},              // documentation
-           BlockCase{"4000::", "5f00::1"},                      // behind global unicast
+           BlockCase{"4000::", "5f00::1"},                      // above global unicast
            BlockCase{"fc00::", "fdff:ffff::"},                  // unique local
            BlockCase{"fe80::", "febf:ffff::"},                  // link-local
            BlockCase{"fec0::", "feff:ffff::"},                  // site-local

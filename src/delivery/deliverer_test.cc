@@ -1,4 +1,4 @@
-// The thread between a source and a caller that only exist in the test, on a clock that it moves.
+// The deliverer with a fake source and a fake caller, on a clock that the test moves.
 #include "delivery/deliverer.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Hands out what the test gives it; notes what was ended. Thread-safe.
+/// Hands out the deliveries of the test, and records how they ended. Thread-safe.
 class FakeSource final : public WebhookSource {
  public:
   struct Ended {
@@ -46,7 +46,7 @@ class FakeSource final : public WebhookSource {
     changed_.notify_all();
   }
 
-  /// Makes these due.
+  /// Makes these deliveries due.
   void add(std::vector<Delivery> due) {
     Taken taken;
     std::vector<Delivery> given;
@@ -59,7 +59,7 @@ class FakeSource final : public WebhookSource {
     }
     taken(std::move(given));
   }
-  /// Answers with nothing at once from now on, as a source that is stopping.
+  /// Answers every later request with no deliveries immediately, as a source that is stopping.
   void close() {
     Taken taken;
     {
@@ -73,7 +73,7 @@ class FakeSource final : public WebhookSource {
     const MutexLock lock(mutex_);
     return std::move(waiting_);
   }
-  /// Blocks until there are so many.
+  /// Waits until `count` deliveries have ended.
   std::vector<Ended> await_ended(std::size_t count) {
     const MutexLock lock(mutex_);
     while (ended_.size() < count) changed_.wait(mutex_);
@@ -198,7 +198,7 @@ TEST_F(DelivererTest, SignsByOtherKeysFromNowOn) {
 TEST_F(DelivererTest, AHostThatAnswersNobodyHoldsUpNoOther) {
   source_.add(many(1, 200, "dead.test"));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(calls_.next().url.host, "dead.test");
-  // Of 200 two are called and two wait; the others are back in the engine, for later.
+  // Of 200 deliveries, two are called and two wait. The others go back to the engine, for later.
   const auto ended = source_.await_ended(196);
   for (const auto& given_back : ended) {
     EXPECT_EQ(given_back.verdict.verb, Verdict::Verb::release);
@@ -275,7 +275,7 @@ TEST_F(DelivererTest, AStopWaitsNoLongerThanItsGrace) {
   const FakeCall call = calls_.next();
   clock_.await_waiters(1);
   std::thread stopping([this] { deliverer_.stop(10s); });
-  // Whether the thread has noticed the stop or not: it wakes when the grace is over.
+  // The thread may or may not have noticed the stop yet. It wakes at the end of the grace.
   while (deliverer_.stats().ended[static_cast<std::size_t>(DeliveryEnd::given_back)] == 0) {
     clock_.advance(1s);
   }

@@ -1,4 +1,4 @@
-// The deliverer's verbs on a real engine on its thread.
+// EngineWebhooks with a real engine on its thread.
 #include "delivery/engine_webhooks.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace detent {
 namespace {
 
-/// The engine's thread sleeps whenever a test looks.
+/// The engine's thread sleeps whenever a test reads its data.
 class EngineWebhooksTest : public EngineFixture {
  public:
   EngineWebhooksTest() {
@@ -26,7 +26,7 @@ class EngineWebhooksTest : public EngineFixture {
   ~EngineWebhooksTest() override { thread_->stop(); }
 
  protected:
-  /// On the same disk, with a store that works, once it is there again.
+  /// Opens a store on the same disk without faults, if it is available.
   Result<OpenEngine> reopen() {
     if (is_away_) return Error{ErrorCode::unavailable, "away", ""};
     store_.reset();
@@ -48,7 +48,7 @@ class EngineWebhooksTest : public EngineFixture {
     EXPECT_EQ(taken.size(), 1u);
     return taken.at(0);
   }
-  /// What `look` finds on the engine's thread.
+  /// Runs `look` on the engine's thread and returns its result.
   template <class Look>
   auto on_engine(Look look) {
     std::promise<std::invoke_result_t<Look, Engine&>> promise;
@@ -60,9 +60,9 @@ class EngineWebhooksTest : public EngineFixture {
     return on_engine([id](Engine& engine) { return engine.get(id); });
   }
 
-  /// The engine stands still while `post` posts; many commands of no queue, of a millisecond each,
-  /// wait before what it posts. `look` is asked with each of them. How many of them ran before it
-  /// said yes.
+  /// Stops the engine's thread, and fills its queue of commands that belong to no queue of tasks.
+  /// Each of them takes a millisecond, and calls `look`. Then it calls `post`, and lets the engine
+  /// run. Returns the number of commands that ran before `look` returned true.
   int flood(const std::function<void()>& post, const std::function<bool(Engine&)>& look) {
     std::promise<void> go;
     std::atomic<int> before = 0;
@@ -124,10 +124,10 @@ TEST_F(EngineWebhooksTest, EndsALeaseAsTheVerdictSays) {
   const Delivery last = take_one();
   webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});
   EXPECT_EQ(find(id(first)).error().code, ErrorCode::not_found);
-  webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});  // no harm
+  webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});  // must have no effect
 }
 
-// A receiver that always says "Retry-After: 0" must not use up all attempts at once.
+// A receiver that always sends "Retry-After: 0" must not use up all attempts in one moment.
 TEST_F(EngineWebhooksTest, AReceiverDoesNotShortenTheBackoffOfATask) {
   webhooks_->end(take_one().leased.lease, {.verb = Verdict::Verb::complete});
   const TaskId id = on_engine([](Engine& engine) {
@@ -163,7 +163,7 @@ TEST_F(EngineWebhooksTest, AnswersWithNoneWhenTheEngineIsReplaced) {
   EXPECT_TRUE(taken.get().empty());
 }
 
-// Else its lease would run out, which counts as an attempt, though the receiver had answered 200.
+// Without this, the lease would expire and count as an attempt, although the receiver answered 200.
 TEST_F(EngineWebhooksTest, AVerdictThatComesWhileTheStoreIsAwayHoldsOnceItIsBack) {
   const Delivery delivery = take_one();
   options_.keep_leases = true;
@@ -174,7 +174,7 @@ TEST_F(EngineWebhooksTest, AVerdictThatComesWhileTheStoreIsAwayHoldsOnceItIsBack
   EXPECT_EQ(find(delivery.leased.task.id).error().code, ErrorCode::unavailable);
   is_away_ = false;
   clock_.advance(EngineThread::kLongestSleep);
-  (void)find(delivery.leased.task.id);  // the turn after it opens the store
+  (void)find(delivery.leased.task.id);  // the engine opens the store in the next turn
   const Result<TaskSnapshot> found = find(delivery.leased.task.id);
   ASSERT_FALSE(found) << static_cast<int>(found->state);
   EXPECT_EQ(found.error().code, ErrorCode::not_found);

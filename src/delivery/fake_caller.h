@@ -20,7 +20,7 @@ struct FakeCall {
   }
 };
 
-/// The calls that were begun, for the test to answer. Thread-safe.
+/// The calls that have begun. The test answers them. Thread-safe.
 struct Calls {
   FakeCall next() {
     const MutexLock lock(mutex);

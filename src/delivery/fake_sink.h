@@ -23,7 +23,7 @@ class FakeSink final : public Sink {
     changed_.notify_all();
   }
 
-  /// The oldest that was not looked at yet; blocks until there is one.
+  /// Waits for the oldest message that was not returned yet, and returns it.
   FakeSend next() {
     const MutexLock lock(mutex_);
     while (sends_.empty()) changed_.wait(mutex_);

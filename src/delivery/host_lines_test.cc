@@ -1,4 +1,4 @@
-// Whose turn it is, on times that the test makes up.
+// The order of the calls to hosts, with times that the test sets.
 #include "delivery/host_lines.h"
 
 #include <gtest/gtest.h>
@@ -28,12 +28,12 @@ class HostLinesTest : public ::testing::Test {
   explicit HostLinesTest(HostLimits limits = {.first_calls = 4, .line_per_call = 8})
       : lines_(limits, 1) {}
 
-  /// Returns whether it stands in line.
+  /// Returns whether the delivery waits in the line of its host.
   bool admit(const std::string& host, std::uint64_t id = 1) {
     HostCall call = to(host, id);
     return !lines_.admit(call, now_);
   }
-  /// The hosts that are called now.
+  /// Begins all calls that may begin, and returns their hosts.
   std::vector<std::string> begin_all() {
     std::vector<std::string> hosts;
     while (const auto call = lines_.next(now_)) hosts.push_back(call->url.authority);
@@ -42,7 +42,7 @@ class HostLinesTest : public ::testing::Test {
   void finish(const std::string& host, HostHealth health = HostHealth::unknown) {
     lines_.finish(host, health, now_ - 100ms, now_);
   }
-  /// How many calls a host gets at once, when many want to go there. Leaves them under way.
+  /// Returns how many calls to a host may run at the same time, if many wait. Leaves them running.
   std::size_t calls_of(const std::string& host) {
     for (int i = 0; i < 32; ++i) admit(host);
     return begin_all().size();
@@ -123,19 +123,19 @@ TEST_F(HostLinesTest, AnAnswerThatSaysNothingOfTheHostChangesNothing) {
 }
 
 TEST_F(HostLinesTest, GivesBackWhatFindsTheLineFullForLaterAndLater) {
-  calls_of("a");  // 4 called, 28 in line
+  calls_of("a");  // 4 are called, 28 wait
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(admit("a"));
   std::chrono::milliseconds before{0};
   for (int i = 0; i < 1'000; ++i) {
     HostCall call = to("a", 99);
     const auto delay = lines_.admit(call, now_);
     ASSERT_TRUE(delay);
-    EXPECT_EQ(call.delivery.leased.lease.number, 99u) << "it is left as it was";
+    EXPECT_EQ(call.delivery.leased.lease.number, 99u) << "the delivery must be unchanged";
     EXPECT_GE(*delay, 1s);
     EXPECT_GE(*delay, before);
     before = *delay;
   }
-  // No more than 100 a second: a pace of 10 ms.
+  // At most 100 per second, so 10 ms for each.
   EXPECT_GE(before, 10s);
   EXPECT_LE(before, 11s);
   EXPECT_EQ(lines_.waiting(), 32u);
@@ -167,7 +167,8 @@ TEST_F(HostLinesTest, AHostThatIsDownHasALineOfOne) {
   EXPECT_FALSE(admit("a"));
   finish("a", HostHealth::well);
   EXPECT_EQ(begin_all().size(), 1u);
-  for (int i = 0; i < 16; ++i) EXPECT_TRUE(admit("a")) << i << ": its line is as long as ever";
+  for (int i = 0; i < 16; ++i)
+    EXPECT_TRUE(admit("a")) << i << ": the line must have its full length";
 }
 
 TEST_F(HostLinesTest, ABacklogOfAHostThatIsDownComesBackTheMoreSeldomTheLongerItIs) {
@@ -280,7 +281,7 @@ TEST_F(HostLinesWhole, HasBoundsForAllHostsTogether) {
   EXPECT_EQ(begin_all(), std::vector<std::string>{"d0"});
 }
 
-/// Any row of events keeps the bounds, and nothing is lost or doubled.
+/// After any sequence of events, the limits hold and each delivery exists exactly once.
 TEST(HostLinesModel, KeepsItsBoundsWhateverHappens) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -1,5 +1,5 @@
-// One queue for several hosts: the real engine and deliverer, and a caller that the test answers
-// for.
+// One queue with tasks for several hosts. The engine and the deliverer are real; the test answers
+// the calls.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -37,7 +37,7 @@ class SharedQueueTest : public EngineFixture {
   void schedule_to(const std::string& url) {
     schedule({.queue = "q", .payload = {}, .webhook = url});
   }
-  /// Answers for the host that is well, until nothing moves.
+  /// Answers the calls to the healthy host, until no more calls come.
   void answer_well() {
     for (;;) {
       clock_.await_waiters(2);
@@ -51,7 +51,7 @@ class SharedQueueTest : public EngineFixture {
       }
     }
   }
-  /// Ten seconds later the other has not answered.
+  /// Moves the clock by ten seconds, and lets the call to the other host time out.
   void time_out() {
     clock_.advance(10s);
     for (FakeCall& call : std::exchange(dead_, {})) {

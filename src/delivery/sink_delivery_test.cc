@@ -1,5 +1,5 @@
-// What goes to sinks, from an engine on its thread by the deliverer, with a sink that fails in
-// every way there is. When both threads wait for the clock, nothing moves any more.
+// Delivery to sinks by a real engine and deliverer, each on its thread, with a sink that fails in
+// every possible way. A test continues when both threads wait for the clock.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -81,7 +81,7 @@ class SinkDeliveryTest : public EngineFixture {
   const std::shared_ptr<FakeSink> a_ = std::make_shared<FakeSink>();
   const std::shared_ptr<FakeSink> b_ = std::make_shared<FakeSink>();
   Calls calls_;
-  std::vector<std::string> turns_;  // of the deliverer's thread, read when nothing moves
+  std::vector<std::string> turns_;  // written by the deliverer's thread, read while it waits
   std::unique_ptr<EngineThread> thread_;
   std::unique_ptr<Deliverer> deliverer_;
 };
@@ -209,7 +209,7 @@ TEST_F(SinkDeliveryTest, AStopGivesBackWhatHasNoAnswerByThen) {
   start();
   FakeSend send = a_->next();
   deliverer_->stop(0s);
-  // The call that waited at the engine may lease it once more, and then gives it back, too.
+  // The request that waited at the engine may lease the task once more. It then gives it back, too.
   while (find(id)->state != TaskState::ready) {
   }
   EXPECT_EQ(find(id)->task.attempts, 0u);

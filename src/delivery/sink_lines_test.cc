@@ -18,7 +18,7 @@ class SinkLinesTest : public ::testing::Test {
   }
   bool finish(SendEnd end, const std::string& name = "a") { return lines_.finish(name, end, now_); }
   Urls held() { return lines_.held(now_); }
-  /// One that fails alone; the pause that follows.
+  /// Sends one message, lets it fail, and returns the pause after it.
   MonotonicTimeline::duration fail() {
     begin(1);
     finish(SendEnd::failed);

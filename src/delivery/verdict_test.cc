@@ -64,13 +64,13 @@ TEST(Verdict, TellsTextInAnyLanguageInWholeCharacters) {
                 .error,
             "HTTP 500: 库存不足: é?1m");
   std::string body = "x";
-  while (body.size() < kToldBodyBytes) body += "足";  // one of them goes over the end
+  while (body.size() < kToldBodyBytes) body += "足";  // the last character crosses the limit
   ASSERT_GT(body.size(), kToldBodyBytes);
   EXPECT_EQ(judge_status(500, "", body + "y").error,
             "HTTP 500: " + body.substr(0, body.size() - 3));
   EXPECT_EQ(judge_status(500, "", std::string(300, '\xbf')).error,
             "HTTP 500: " + std::string(kToldBodyBytes - 3, '?'))
-      << "bytes that belong to no character";
+      << "a part of a character at the end";
   EXPECT_EQ(refused_by_sink("主题 \xff").error, "主题 ?");
 }
 

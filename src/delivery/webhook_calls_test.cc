@@ -1,5 +1,5 @@
-// What a webhook's URL could reach on the inside, through the real caller with the guard as it is
-// in the server: nothing. A listener on every loopback address counts who connects.
+// A webhook's URL must not reach the internal network. The tests use the real caller with the guard
+// of the server. A listener on all loopback addresses counts connections.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using net::CallFailure;
 using net::CallStep;
 
-/// The listener's port stands for PORT in a URL.
+/// Replaces PORT in a URL by the port of the listener.
 std::string with_port(std::string url, const net::CountingListener& listener) {
   const std::size_t at = url.find("PORT");
   return at == std::string::npos ? url : url.replace(at, 4, std::to_string(listener.port()));
@@ -28,7 +28,7 @@ net::AddressFilter filter_of(AddressGuard guard) {
   };
 }
 
-/// Names of an attacker's domain, and what they resolve to.
+/// Adds the names of an attacker's domain, with the addresses that they resolve to.
 void add_names(net::ScriptedResolver& resolver) {
   resolver.add("localhost", {"127.0.0.1", "::1"});
   resolver.add("localhost.localdomain", {"127.0.0.1"});
@@ -56,7 +56,7 @@ void add_names(net::ScriptedResolver& resolver) {
   resolver.add("7f000001.test", {"127.0.0.1"});
 }
 
-/// Each of these is an address, or a way to write one, that only this machine can reach.
+/// Each of these is an address of this machine, or a spelling of one.
 std::vector<std::string> inside_urls() {
   return {// As they are meant to be written.
           "http://127.0.0.1:PORT/", "https://127.0.0.1:PORT/", "http://127.0.0.2:PORT/",
@@ -76,7 +76,7 @@ std::vector<std::string> inside_urls() {
           "http://[2001:0:7f00:1::]:PORT/", "http://[100::1]:PORT/", "http://[fc00::1]:PORT/",
           "http://[fd00:ec2::254]/latest/", "http://[fe80::1]:PORT/", "http://[fec0::1]:PORT/",
           "http://[ff02::1]:PORT/", "http://[2001:db8::1]:PORT/",
-          // As other readers of URLs and addresses would take them.
+          // Spellings that other parsers of URLs and addresses accept.
           "http://2130706433:PORT/", "http://017700000001:PORT/", "http://0x7f000001:PORT/",
           "http://0x7f.1:PORT/", "http://0X7F.0.0.1:PORT/", "http://0177.0.0.1:PORT/",
           "http://0177.0x0.0.1:PORT/", "http://127.1:PORT/", "http://127.0.1:PORT/",
@@ -90,7 +90,7 @@ std::vector<std::string> inside_urls() {
           "0\xe3\x80\x82"
           "0\xe3\x80\x82"
           "1:PORT/",
-          // Where the host is another one than it seems.
+          // URLs whose real host is not the apparent one.
           "http://good.test@127.0.0.1:PORT/", "http://127.0.0.1:PORT@loopback.test:PORT/",
           "http://good.test\\@127.0.0.1:PORT/", "http://127.0.0.1:PORT#@good.test/",
           "http://127.0.0.1:PORT\\.good.test/", "http://good.test#@127.0.0.1:PORT/",
@@ -98,7 +98,7 @@ std::vector<std::string> inside_urls() {
           "//127.0.0.1:PORT/", "gopher://127.0.0.1:PORT/", "file:///etc/passwd",
           "http://127.0.0.1:PORT\r\nHost: good.test/", " http://127.0.0.1:PORT/",
           "http://\t127.0.0.1:PORT/",
-          // Names, whatever their case and dots.
+          // Names, in various cases and with dots.
           "http://localhost:PORT/", "http://LOCALHOST:PORT/", "http://LocalHost:PORT/",
           "http://localhost.:PORT/", "http://localhost.localdomain:PORT/",
           "http://ip6-localhost:PORT/", "http://loopback.test:PORT/", "HTTP://LOOPBACK.TEST:PORT/",
@@ -124,12 +124,12 @@ TEST(WebhookCalls, ReachNothingInside) {
     const CallFailure failure = net::failure_of(outcome);
     EXPECT_EQ(failure.step, CallStep::filter) << url << ": " << failure.message;
     EXPECT_EQ(inside.count_connects(), 0) << url;
-    // The task is dead at once: no retry comes by another way.
+    // The task is dead immediately, so it is not tried again.
     EXPECT_EQ(judge(outcome, {}).verb, Verdict::Verb::bury) << url;
   }
 }
 
-/// That the listener would have counted, were it not for the guard.
+/// Shows that the listener counts connections if the guard allows them.
 TEST(WebhookCalls, ReachWhatTheOperatorHasAllowed) {
   const net::CountingListener inside;
   net::ScriptedResolver resolver;
@@ -146,14 +146,14 @@ TEST(WebhookCalls, ReachWhatTheOperatorHasAllowed) {
 TEST(WebhookCalls, AreNotReboundByASecondLookUp) {
   const net::CountingListener inside;
   net::ScriptedResolver resolver;
-  resolver.add("rebind.test", {"127.0.0.2"});  // for the check, allowed here; nobody listens there
-  resolver.add("rebind.test", {"127.0.0.1"});  // for whoever looks again
+  resolver.add("rebind.test", {"127.0.0.2"});  // the checked address; allowed, without a listener
+  resolver.add("rebind.test", {"127.0.0.1"});  // the answer to a second look-up
   net::CallerRig rig(resolver, {}, filter_of(AddressGuard::parse("127.0.0.2").value()));
   const std::string url = with_port("http://rebind.test:PORT/", inside);
   EXPECT_EQ(net::failure_of(rig.call(url)).step, CallStep::connect);
   EXPECT_EQ(resolver.asked(), 1);
   EXPECT_EQ(inside.count_connects(), 0);
-  // The next call looks again, and checks again.
+  // The next call resolves the name again, and checks the new address.
   EXPECT_EQ(net::failure_of(rig.call(url)).step, CallStep::filter);
   EXPECT_EQ(inside.count_connects(), 0);
 }

@@ -10,7 +10,7 @@
 namespace detent {
 namespace {
 
-/// A folder of the test's own.
+/// Each test has its own folder.
 class WebhookKeysFile : public ::testing::Test {
  protected:
   WebhookKeysFile() { std::filesystem::create_directories(folder_); }

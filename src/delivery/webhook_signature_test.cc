@@ -16,7 +16,7 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 
-// The key and message of the test vector that the Standard Webhooks libraries share.
+// The key and the message of the test vector that all Standard Webhooks libraries use.
 constexpr const char* kKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const SignedContent kContent{.id = "msg_p5jXN8AQM9LWM0D4loKWxJek",
                              .sent = sys_seconds{seconds{1'614'265'330}},
@@ -68,8 +68,8 @@ TEST(WebhookKey, RefusesWhatIsNoneAndDoesNotRepeatIt) {
   EXPECT_TRUE(WebhookKey::parse("whsec_" + std::string(84, 'A') + "AA=="));
 }
 
-// The deliverer stops the process at a key of a queue that it can't read: what lets the settings of
-// queues in is another reader.
+// The deliverer stops the process if it cannot read a key of a queue. The settings of queues are
+// checked by other code, which must therefore accept exactly the same keys.
 TEST(WebhookKey, IsReadWhereTheSettingsOfAQueueTakeItAndNowhereElse) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

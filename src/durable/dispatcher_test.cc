@@ -1,5 +1,4 @@
-// What the dispatcher does when the store fails; what users see of it is in
-// durable_scheduler_test.cc.
+// The dispatcher when the store fails. durable_scheduler_test.cc tests what users see.
 #include "durable/dispatcher.h"
 
 #include <future>
@@ -20,7 +19,7 @@ class DispatcherTest : public EngineFixture {
                                        clock_, EngineEvents{.reopen = [this] { return reopen(); }});
     dispatcher_ = std::make_unique<Dispatcher>(*thread_, clock_, executor);
   }
-  /// On the engine's thread, when the old engine will not touch its store any more.
+  /// Called on the engine's thread, after the old engine has used its store for the last time.
   Result<OpenEngine> reopen() {
     if (!can_reopen_) return cannot_read_;
     store_.reset();
@@ -55,7 +54,7 @@ class DispatcherTest : public EngineFixture {
   }
 
   const Error cannot_read_{ErrorCode::unavailable, "the disk is busy", ""};
-  int runs_ = 0;  // written by the hand-over thread, read when all is settled
+  int runs_ = 0;  // written by the hand-over thread, read while all threads sleep
   InlineExecutor inline_executor_;
   bool can_reopen_ = true;
   std::unique_ptr<EngineThread> thread_;
@@ -81,7 +80,7 @@ TEST_F(DispatcherTest, AFailedAttemptThatCouldNotBeStoredIsStoredLater) {
   start();
   const auto handler = [&](const TaskView&) -> Outcome {
     ++runs_;
-    fail_reads(cannot_read_);  // fail() reads the record
+    fail_reads(cannot_read_);  // fail() must read the record
     throw std::runtime_error("no route");
   };
   dispatcher_->on("q", handler, 1);
@@ -129,7 +128,7 @@ TEST_F(DispatcherTest, ATaskWhoseCompletionWasNotStoredRunsAgainOnceTheStoreIsOp
   stop();
 }
 
-// The new engine hands the task out again, but its handler has it already.
+// The new engine hands the task out again, but its handler is still running.
 TEST_F(DispatcherTest, ATaskIsNotBegunTwiceWhenTheStoreFailsWhileItsHandlerRuns) {
   const TaskId id = schedule("q", 0ms);
   ManualExecutor manual;

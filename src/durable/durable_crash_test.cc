@@ -1,8 +1,8 @@
-// Killed processes, and the known wrong answers of other persistent wheels that they lead to.
+// Tests with killed processes. Some show errors that other persistent wheels are known to make.
 //
-// A killed process is a child that ends in _exit with the scheduler open. The child runs this
-// program again up to the same point ("threadsafe" death tests), because threads do not survive a
-// plain fork; the environment tells it the folder of its parent.
+// The killed process is a child that calls _exit while the scheduler is open. Threads do not
+// survive a plain fork, so the child runs this program again up to the same point ("threadsafe"
+// death tests). An environment variable tells the child the folder of its parent.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,14 +18,14 @@ namespace {
 using State = TaskInfo::State;
 using Payloads = std::vector<std::string>;
 
-/// The folder is the parent's in a child.
+/// The child uses the folder of its parent.
 class DurableCrashDeathTest : public DurableFixture {
  public:
   DurableCrashDeathTest() {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     if (const char* const inherited = std::getenv("DETENT_TEST_DATA")) {
       path_ = inherited;
-      folder_.reset();  // its own, which nothing would remove when it dies
+      folder_.reset();  // remove the child's own folder, because its death would leave it behind
       return;
     }
     ::setenv("DETENT_TEST_DATA", path_.c_str(), 1);
@@ -39,7 +39,7 @@ class DurableCrashDeathTest : public DurableFixture {
   }
 };
 
-// There: what is due soon is put into the wheel only, and is gone with the process.
+// Other wheels keep a task that is due soon only in memory, so it is lost with the process.
 // A known wrong answer: NOLINTNEXTLINE(google-readability-avoid-underscore-in-googletest-name)
 TEST_F(DurableCrashDeathTest, PW_NEAR_VOLATILE_ATaskThatIsDueSoonSurvives) {
   EXPECT_EXIT(schedule_and_die({.name = "mail", .payload = "near"}, 100ms),
@@ -52,14 +52,14 @@ TEST_F(DurableCrashDeathTest, PW_NEAR_VOLATILE_ATaskThatIsDueSoonSurvives) {
   EXPECT_EQ(ran_, Payloads{"near"});
 }
 
-// There: the row is deleted before the task runs, and a crash between the two loses it.
+// Other wheels delete the row before the task runs, so a crash between the two loses the task.
 // A known wrong answer: NOLINTNEXTLINE(google-readability-avoid-underscore-in-googletest-name)
 TEST_F(DurableCrashDeathTest, PW_DELETE_BEFORE_FIRE_ATaskWhoseHandlerWasKilledRunsAgain) {
   const auto die_in_the_handler = [this] {
     open();
     scheduler().on("mail", [](const TaskView&) -> Outcome { ::_exit(7); });
     schedule({.name = "mail", .payload = "a"});
-    std::latch(1).wait();  // for ever
+    std::latch(1).wait();  // wait until the process is killed
   };
   EXPECT_EXIT(die_in_the_handler(), testing::ExitedWithCode(7), "");
   open();
@@ -74,9 +74,9 @@ TEST_F(DurableCrashDeathTest, PW_DELETE_BEFORE_FIRE_ATaskWhoseHandlerWasKilledRu
   EXPECT_EQ(attempt, 1u);
 }
 
-// There: a task holds a closure, which cannot be stored, so after a restart there is nothing to
-// run. Here a name is stored; the next program says what it stands for, and one that does not know
-// it keeps the task, as dead, with the reason.
+// Other wheels store closures, which cannot be kept on disk, so they cannot run a task after a
+// restart. Here the task has a name, and the next program registers a handler for this name. A
+// program without the handler makes the task dead, with the reason.
 // A known wrong answer: NOLINTNEXTLINE(google-readability-avoid-underscore-in-googletest-name)
 TEST_F(DurableCrashDeathTest, PW_CLOSURE_PAYLOAD_ANameWithoutAHandlerMakesATaskDead) {
   EXPECT_EXIT(schedule_and_die({.name = "old", .key = "k", .payload = "bytes"}, 1h),

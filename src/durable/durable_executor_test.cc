@@ -1,4 +1,4 @@
-// Where handlers run, how many at a time, and what a stop makes of them.
+// The executor of handlers, the limits on running handlers, and a stop while they run.
 #include <atomic>
 #include <latch>
 #include <stdexcept>
@@ -22,7 +22,7 @@ class DurableExecutorTest : public DurableFixture {
     executor_ = &manual_;
     open();
   }
-  ~DurableExecutorTest() override { scheduler_.reset(); }  // before its executor
+  ~DurableExecutorTest() override { scheduler_.reset(); }  // must be destroyed before its executor
 
  protected:
   Code code_of_find(std::uint64_t id) { return scheduler().find(id).error().code; }
@@ -102,8 +102,8 @@ TEST_F(DurableExecutorTest, ATaskInTheHandsOfItsHandlerCannotBeCancelledOrMoved)
   EXPECT_EQ(code_of_find(id), Code::not_found);
 }
 
-// The handler that runs sees the other task given back, so it knows that the stop has begun; had
-// the stop not waited for it, it could see nothing.
+// The running handler waits until the other task is given back, so it knows that the stop has
+// begun. If the stop did not wait for the handler, the handler could not see this.
 TEST_F(DurableExecutorTest, AStopWaitsForAHandlerThatRunsAndGivesBackTheOthers) {
   bool finished = false;
   std::uint64_t other = 0;
@@ -131,7 +131,7 @@ TEST_F(DurableExecutorTest, AStopWaitsForAHandlerThatRunsAndGivesBackTheOthers) 
   worker.join();
 
   reopen();
-  never_begun[0]();  // of a scheduler that is gone: does nothing
+  never_begun[0]();  // the scheduler is destroyed, so this must have no effect
   EXPECT_EQ(code_of_find(first), Code::not_found);
   EXPECT_EQ(scheduler().find(other).value().attempts, 0u);
   note("mail");
@@ -157,7 +157,7 @@ TEST_F(DurableExecutorTest, TenThousandTasksRunOnceEachOnThePool) {
   executor_ = nullptr;
   reopen();
   constexpr std::size_t kTasks = 10'000;
-  std::vector<std::atomic<int>> runs(kTasks);  // by the pool's threads; read after the latch
+  std::vector<std::atomic<int>> runs(kTasks);  // written by the pool, read after the latch
   std::latch all(kTasks);
   for (const char* const name : {"a", "b", "c", "d"}) {
     const auto count = [&](const TaskView& task) {
@@ -172,7 +172,7 @@ TEST_F(DurableExecutorTest, TenThousandTasksRunOnceEachOnThePool) {
         {.name = std::string(1, static_cast<char>('a' + i % 4)), .payload = std::to_string(i)}, 1h,
         [&](DurableResult<ScheduledTask> scheduled) { EXPECT_TRUE(scheduled); });
   }
-  // The last one is stored after all others.
+  // This task is stored after all others.
   const std::uint64_t last = schedule({.name = "e"}, 2h);
   clock_.advance(1h);
   all.wait();

@@ -44,7 +44,7 @@ TEST_F(DurableSchedulerTest, InAChildProcessItAnswersThatItIsUnavailable) {
         std::_Exit(is_dead ? EXIT_SUCCESS : EXIT_FAILURE);
       },
       testing::ExitedWithCode(EXIT_SUCCESS), "");
-  EXPECT_TRUE(scheduler_->schedule({.name = "a"}, 1s)) << "here it goes on";
+  EXPECT_TRUE(scheduler_->schedule({.name = "a"}, 1s)) << "the parent's scheduler must still work";
 }
 
 TEST_F(DurableSchedulerTest, RunsATaskWhenItIsDueAndNotBefore) {
@@ -107,7 +107,7 @@ TEST_F(DurableSchedulerTest, RunsTheMostUrgentOfANameFirst) {
   EXPECT_EQ(ran_, (Payloads{"first", "later"}));
 }
 
-// Had the handler run on the engine's thread, its verbs would wait for themselves.
+// If the handler ran on the engine's thread, its call would wait for itself.
 TEST_F(DurableSchedulerTest, HandlersMayUseTheSchedulerOnAnyExecutor) {
   scheduler().on("first", [&](const TaskView& task) {
     EXPECT_EQ(scheduler().find(task.id()).value().state, State::leased);
@@ -350,17 +350,18 @@ TEST_F(DurableSchedulerTest, WhatCannotBeStoredIsRefused) {
   const auto beyond_time = std::chrono::sys_seconds::max();
   EXPECT_EQ(scheduler().schedule_at({.name = "mail"}, beyond_time).error().code,
             Code::invalid_argument);
-  EXPECT_TRUE(scheduler().schedule({.name = "mail"}, std::chrono::hours::min()));  // at once
+  EXPECT_TRUE(
+      scheduler().schedule({.name = "mail"}, std::chrono::hours::min()));  // due immediately
 }
 
 // ---- schedule_async ----
 
 TEST_F(DurableSchedulerTest, ScheduleAsyncAnswersOnTheExecutor) {
-  std::vector<std::uint64_t> ids;  // written by the hand-over thread, read when all is settled
+  std::vector<std::uint64_t> ids;  // written by the hand-over thread, read while all threads sleep
   for (int i = 0; i < 100; ++i) {
     scheduler().schedule_async({.name = "mail"}, 1h, [&](DurableResult<ScheduledTask> scheduled) {
       ids.push_back(scheduled.value().id);
-      EXPECT_TRUE(scheduler().find(ids.back()));  // it may use the scheduler
+      EXPECT_TRUE(scheduler().find(ids.back()));  // a callback may call the scheduler
     });
   }
   Code refused = Code::internal;
@@ -373,7 +374,7 @@ TEST_F(DurableSchedulerTest, ScheduleAsyncAnswersOnTheExecutor) {
 }
 
 TEST_F(DurableSchedulerTest, ScheduleAsyncIsAnsweredByAStopAndRefusedAfterIt) {
-  std::atomic<int> accepted = 0;  // by any thread; read when it has stopped
+  std::atomic<int> accepted = 0;  // written by any thread, read after the stop
   for (int i = 0; i < 100; ++i) {
     scheduler().schedule_async({.name = "mail"}, 1h, [&](DurableResult<ScheduledTask> answer) {
       accepted += answer.has_value() ? 1 : 0;

@@ -1,5 +1,5 @@
-// An engine's thread on the store on disk, which writes on a thread of its own while workers wait:
-// records are read beside its writes.
+// An engine's thread with the store on disk. The store has a thread that writes, and the engine
+// reads records while that thread writes.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -40,11 +40,11 @@ TEST_F(EngineOnDisk, TasksThatBecomeDueWhileTheDiskIsWrittenComeOnceEach) {
   constexpr int kWorkers = 3;
   SystemClock clock;
   start(clock);
-  std::map<TaskId, int> got;  // on the engine's thread, as all of these
+  std::map<TaskId, int> got;  // used on the engine's thread, as all variables here
   int completed = 0;
   std::promise<void> all;
   UniqueFunction<void(Engine&)> wait;
-  // The end of a wait may come while the disk is written: what follows is a command of its own.
+  // The wait may end while the disk is written, so the next step is a separate command.
   const auto take = [&](const LeasedTask& task) {
     ++got[task.task.id];
     thread_->post_end([&, token = task.lease](Engine& engine) {
@@ -73,14 +73,14 @@ TEST_F(EngineOnDisk, TasksThatBecomeDueWhileTheDiskIsWrittenComeOnceEach) {
   for (const auto& [id, count] : got) EXPECT_EQ(count, 1) << id.value;
 }
 
-// The clock that stands still ends no sleep: only the disk does.
+// A manual clock ends no sleep here. Only the end of the write wakes the thread.
 TEST_F(EngineOnDisk, WhileItWritesItIsNotAtRestOnAManualClock) {
   ManualClock clock;
   start(clock);
-  bool is_committed = false;  // on the engine's thread; read while that is at rest
+  bool is_committed = false;  // set on the engine's thread, read while that thread rests
   ASSERT_TRUE(thread_->post([](Engine& engine) {
     engine.lease_or_wait({.queue = "q"}, 1h, [](const Result<std::vector<LeasedTask>>&) {});
-    schedule(engine, "q", 50ms);  // due soon, so that the engine looks at the time as it writes
+    schedule(engine, "q", 50ms);  // due soon, so the engine reads the clock while it writes
   }));
   for (int i = 0; i < 50; ++i) {
     clock.await_waiters(1);

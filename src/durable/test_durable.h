@@ -1,5 +1,5 @@
-// Shared by the tests of this folder: a folder with tasks on a manual clock, and an executor whose
-// jobs run when the test says so.
+// Shared parts of the tests in this folder: a scheduler with its folder on a manual clock, and an
+// executor whose jobs run when the test says so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace detent {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-/// Keeps the jobs it is given until it is told to run them. Thread-safe.
+/// Keeps jobs until the test calls run(). Thread-safe.
 class ManualExecutor final : public Executor {
  public:
   void execute(Job job) override {
@@ -45,8 +45,8 @@ class ManualExecutor final : public Executor {
   std::vector<Job> jobs_ DETENT_GUARDED_BY(mutex_);
 };
 
-/// Unless a test says otherwise handlers run one by one on the hand-over thread, so that all is
-/// done when it and the engine's thread sleep.
+/// By default, handlers run one by one on the hand-over thread. So all work is finished when this
+/// thread and the engine's thread sleep.
 class DurableFixture : public ::testing::Test {
  protected:
   static constexpr int kThreads = 2;
@@ -70,7 +70,7 @@ class DurableFixture : public ::testing::Test {
   std::uint64_t schedule(TaskRequest request, std::chrono::milliseconds delay = 0ms) {
     return scheduler_->schedule(std::move(request), delay).value().id;
   }
-  /// Has the payloads of tasks of this name noted in `ran_`.
+  /// Adds a handler that appends the payload of each task of this name to `ran_`.
   void note(const std::string& name) {
     scheduler_->on(name, [this](const TaskView& task) {
       ran_.emplace_back(task.payload());
@@ -84,7 +84,7 @@ class DurableFixture : public ::testing::Test {
   InlineExecutor inline_executor_;
   Executor* executor_ = &inline_executor_;
   std::chrono::milliseconds key_retention_{0};
-  std::vector<std::string> ran_;  // written by handlers, read when all is settled
+  std::vector<std::string> ran_;  // written by handlers, read while all threads sleep
   std::optional<DurableScheduler> scheduler_;
 };
 

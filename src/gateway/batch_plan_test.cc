@@ -106,7 +106,7 @@ TEST(BatchPlan, WhatEveryShardWouldBeToldAnewIsBounded) {
   done = carry_out(post("/v1/leases/fail", body(kOfTwoShards, kMost - 100)), kShards, play);
   EXPECT_EQ(done.answer.status, 200) << done.answer.body;
   done = carry_out(post("/v1/leases/fail", body(R"(["1-100"])", kMost)), kShards, play);
-  EXPECT_EQ(done.answer.status, 200) << "one is sent it as it came";
+  EXPECT_EQ(done.answer.status, 200) << "a batch for one shard is forwarded unchanged";
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST(CopyPlan, ADumpGoesFromShardToShard) {
     body = done.answer.body;
     const std::size_t next = body.find(R"("next":")");
     if (next == std::string::npos) break;
-    // Of a shard that is over the counts stay, though its end is not that of the dump.
+    // The counts of a finished shard stay in the dump, but its last line does not end the dump.
     if (asked.size() != 2) {
       EXPECT_NE(body.find(R"("queues":2,"tasks":5)"), std::string::npos) << body;
     }
@@ -95,7 +95,7 @@ TEST(CopyPlan, ARestoreIsTakenApartByShardAndItsLinesKeepTheirNumbers) {
                            "nonsense\n" + line(json::DumpEnd{.counts = {.tasks = 3}});
   const CarriedOut done = carry_out(post("/v1/restore", body), kShards, [](const Part& part) {
     json::RestoreAnswer answer{.restored = 1, .queues = part.shard};
-    // What this shard says of its second line.
+    // The shard reports an error in the second line that it was given.
     answer.errors.push_back({2, {ErrorCode::invalid_argument, "wrong", ""}});
     return ok_json(json::render_restored(answer));
   });

@@ -27,7 +27,7 @@ std::string page(const std::vector<std::string>& tasks, const std::string& curso
   return body + R"(],"cursor":)" + (cursor.empty() ? "null" : '"' + cursor + '"') + "}";
 }
 
-/// What each shard answers when it is asked from `cursor` for `limit`: "SHARD LIMIT CURSOR".
+/// The answers of the shards, by question: "SHARD LIMIT CURSOR".
 using Script = std::map<std::string, std::string>;
 
 PlayShard play(const Script& script) {
@@ -60,7 +60,7 @@ TEST(ListPlan, LiveTasksAreMergedAndGoOnBehindTheLast) {
 }
 
 TEST(ListPlan, AShardThatHoldsThePageBackIsAskedForMore) {
-  // Shard 1 may have tasks that are due from 15 on; those of shard 0 from 40 on don't matter.
+  // Shard 1 may have more tasks that are due from 15 on. Those of shard 0 from 40 on do not matter.
   Script script{{"0 3 d0-0-0", page({live(256, 10), live(512, 30)}, "l0-40-512")},
                 {"1 3 d0-0-0", page({live(257, 5)}, "l0-15-513")},
                 {"1 1 l0-15-513", page({live(769, 20)}, "l0-20-769")}};
@@ -85,7 +85,7 @@ TEST(ListPlan, APageIsShortWhenAShardFindsNothingForLong) {
 
 TEST(ListPlan, OfManyShardsEachIsAskedForItsShare) {
   constexpr ShardNumber kMany = 50;
-  // One shard has all tasks.
+  // One shard has all the tasks.
   const auto few = [](const Part& part) {
     if (part.shard != 7) return ok_json(page({}));
     const bool is_first = part.request.target.ends_with("limit=14&cursor=d0-0-0");
@@ -108,7 +108,7 @@ TEST(ListPlan, AmidTheDeadTheShardIsAskedForThePlace) {
   const CarriedOut done = carry_out(get("/v1/tasks?limit=3"), kShards, play(script));
   EXPECT_EQ(done.rounds.size(), 2U);
   EXPECT_EQ(done.answer.body, page({dead(256), dead(257), dead(513)}, "d7-5-513.1"));
-  // What has happened there since counts: the place is that of the second answer.
+  // Tasks have changed between the two answers. The cursor comes from the second answer.
   script["1 2 d0-0-0"] = page({dead(513), dead(769)}, "d7-7-769");
   EXPECT_EQ(carry_out(get("/v1/tasks?limit=3"), kShards, play(script)).answer.body,
             page({dead(256), dead(513), dead(769)}, "d7-7-769.1"));

@@ -1,4 +1,4 @@
-// Plans carried out on shards that a test plays by hand.
+// Runs plans against shards that the test simulates.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,10 +19,11 @@ using PlayShard = std::function<net::HttpResponse(const Part&)>;
 
 struct CarriedOut {
   net::HttpResponse answer;
-  std::vector<std::vector<Part>> rounds;  // the questions of each round
+  std::vector<std::vector<Part>> rounds;  // the requests of each round
 };
 
-/// Asks parts in turn; the answer when one does. Else the others that have come.
+/// Asks the parts one after the other. Returns the answer if one of them is final, else all
+/// answers.
 inline std::variant<net::HttpResponse, std::vector<net::HttpResponse>> ask_in_turn(
     const Plan& plan, const PlayShard& play, std::vector<Part>& asked) {
   std::vector<net::HttpResponse> answers;
@@ -38,7 +39,7 @@ inline std::variant<net::HttpResponse, std::vector<net::HttpResponse>> ask_in_tu
   return answers;
 }
 
-/// Of a plan that wants the first answer that is the last part's.
+/// Carries out a plan. If the plan wants the first answer, the last part gives it.
 inline CarriedOut carry_out(Step step, const PlayShard& play) {
   CarriedOut done;
   while (Plan* const plan = std::get_if<Plan>(&step)) {
@@ -91,7 +92,7 @@ inline net::HttpResponse not_there() {
   return {.status = 404, .content_type = "application/problem+json", .body = R"({"status":404})"};
 }
 
-/// The first name q0, q1, … of a queue of this shard.
+/// Returns the first of the names q0, q1, … whose queue belongs to this shard.
 inline std::string queue_of(ShardNumber shard, ShardNumber shards) {
   for (int i = 0;; ++i) {
     std::string name = "q" + std::to_string(i);

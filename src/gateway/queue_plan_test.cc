@@ -1,4 +1,4 @@
-// Requests about queues, those with partitions above all.
+// Requests about queues, mostly about queues with partitions.
 #include "gateway/queue_plan.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 using Shards = std::vector<ShardNumber>;
 
 constexpr ShardNumber kShards = 8;
-const std::string kHot = queue_of(6, kShards);  // so it is on 6, 7, 0
+const std::string kHot = queue_of(6, kShards);  // its partitions are on shards 6, 7 and 0
 const ShardMap kMap{.shards = kShards, .partitioned = {{kHot, 3}}};
 const ShardMap kUnaware{.shards = kShards};
 
@@ -43,7 +43,7 @@ QueueView view_of(std::uint64_t ready) {
           .settings = {.rate = 5, .partitions = 3}};
 }
 
-/// Each partition has as many ready tasks as its shard's number says.
+/// Answers as a partition that has as many ready tasks as the number of its shard.
 net::HttpResponse show(const Part& part) {
   return ok_json(json::render_queue(view_of(part.shard)));
 }
@@ -76,7 +76,7 @@ TEST(QueuePlan, SettingsAreSetAtTheHomeFirstThenEverywhere) {
   EXPECT_EQ(done.answer.status, 200);
   const CarriedOut refused = carry_out(
       patch, kUnaware, [](const Part&) { return net::HttpResponse{.status = 409, .body = "{}"}; });
-  EXPECT_EQ(refused.rounds.size(), 1u) << "nowhere else when the home will not";
+  EXPECT_EQ(refused.rounds.size(), 1u) << "if the home refuses, no other shard is asked";
   EXPECT_EQ(refused.answer.status, 409);
 }
 
@@ -123,7 +123,7 @@ TEST(QueuePlan, AQueueIsRemovedOnceAllItsPartitionsAreEmptyAndItsHomeLast) {
       return ok_json(json::render_queue(view));
     });
     EXPECT_EQ(empty.answer.status, 200);
-    EXPECT_EQ(removed, (Shards{7, 0, 6, 7, 0})) << "and what was made again meanwhile";
+    EXPECT_EQ(removed, (Shards{7, 0, 6, 7, 0})) << "also partitions that were made again since";
   }
 }
 
@@ -290,7 +290,7 @@ TEST(QueuePlan, ARestoreMakesAQueueWithPartitionsHomeFirstAndCountsItOnce) {
     return ok_json(json::render_restored(answer));
   });
   ASSERT_EQ(done.rounds.size(), 3u);
-  EXPECT_EQ(shards_of(done.rounds[0]), Shards{6}) << "its home first";
+  EXPECT_EQ(shards_of(done.rounds[0]), Shards{6}) << "the home first";
   EXPECT_EQ(shards_of(done.rounds[1]), (Shards{0, 7}));
   for (const std::size_t round : {0u, 1u}) EXPECT_EQ(done.rounds[round][0].request.body, hot);
   EXPECT_EQ(shards_of(done.rounds[2]), Shards{7});
@@ -307,12 +307,12 @@ TEST(QueuePlan, ARestoreMakesAQueueWithPartitionsHomeFirstAndCountsItOnce) {
       }
       return ok_json(json::render_restored(other));
     });
-    EXPECT_EQ(refused.rounds.size(), std::size_t{refuses} - 5) << "nowhere else";
+    EXPECT_EQ(refused.rounds.size(), std::size_t{refuses} - 5) << "no further shard is asked";
     EXPECT_EQ(refused.answer.status, 409);
   }
 }
 
-// The queue's line was in an earlier call, and this node has not heard of it.
+// The line of the queue was in an earlier call, and this node does not know the partitions.
 TEST(QueuePlan, ACallWithTasksOnlyPutsThemWhereTheirIdsSay) {
   const net::HttpRequest restore = post("/v1/restore", task_on(0) + task_on(7) + task_on(8));
   const CarriedOut done = carry_out(restore, kUnaware, [](const Part&) {
@@ -323,7 +323,7 @@ TEST(QueuePlan, ACallWithTasksOnlyPutsThemWhereTheirIdsSay) {
   EXPECT_EQ(done.rounds[0][1].request.body, task_on(7));
   const json::RestoreAnswer answer = json::parse_restored(done.answer.body).value();
   EXPECT_EQ(answer.restored, 2u);
-  ASSERT_EQ(answer.errors.size(), 1u) << "of the shard that there is not";
+  ASSERT_EQ(answer.errors.size(), 1u) << "for the shard that does not exist";
   EXPECT_EQ(answer.errors[0].line, 3u);
   EXPECT_EQ(answer.errors[0].error.field, "task.id");
 }
@@ -344,7 +344,7 @@ TEST(QueuePlan, ALeaseGoesFromOnePartitionToTheNextUntilOneHasTasks) {
   ASSERT_EQ(done.rounds.size(), 1u);
   EXPECT_EQ(shards_of(done.rounds[0]), (Shards{7, 0}));
   for (const Part& part : done.rounds[0]) {
-    EXPECT_EQ(part.request.body, R"({"max":7,"worker":"ada"})") << "none waits";
+    EXPECT_EQ(part.request.body, R"({"max":7,"worker":"ada"})") << "without a wait";
   }
   EXPECT_EQ(done.answer.body, with_tasks().body);
 }
@@ -389,14 +389,14 @@ TEST(QueuePlan, ThatNoOtherHasTasksIsNotSaidOfAQueueOfWhichAPartitionIsAway) {
 }
 
 TEST(QueuePlan, AWorkerThatWaitsGoesOnWithoutPartitionsThatAreLate) {
-  for (const ShardNumber other : {6u, 7u, 0u, kShards}) {  // the last: all are late
+  for (const ShardNumber other : {6u, 7u, 0u, kShards}) {  // kShards: all partitions are late
     const CarriedOut done = carry_out(lease(R"({"wait":"20s"})"), kMap, [other](const Part& part) {
       const net::HttpResponse answer = to_who_waits(part);
       const bool is_asked_first = answer.body == without_tasks().body;
       return is_asked_first && part.shard != other ? net::HttpResponse{.status = 0} : answer;
     });
     ASSERT_EQ(done.rounds.size(), 2u);
-    EXPECT_EQ(shards_of(done.rounds[1]), (Shards{6, 7, 0})) << "it waits there, too";
+    EXPECT_EQ(shards_of(done.rounds[1]), (Shards{6, 7, 0})) << "also at the late partition";
     EXPECT_EQ(done.answer.body, with_tasks().body);
   }
 }
@@ -414,7 +414,7 @@ TEST(QueuePlan, AWaitGoesOnForTheRestOfItsTimeWhereTheQueueIsThen) {
   EXPECT_EQ(divided.rounds[1][0].request.body, R"({"max":7,"wait_ms":15000})");
   const CarriedOut over = carry_out(plan.renewal->plan(kMap, std::chrono::seconds{21}),
                                     [](const Part&) { return without_tasks(); });
-  EXPECT_EQ(over.rounds.size(), 1u) << "its time is over";
+  EXPECT_EQ(over.rounds.size(), 1u) << "the wait has ended";
   EXPECT_EQ(over.answer.body, without_tasks().body);
 }
 

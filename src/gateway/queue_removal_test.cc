@@ -1,5 +1,5 @@
-// A queue with partitions that is removed while others use it: on shards that keep what an engine
-// keeps of it, and take what an engine would. Whatever comes between, there is a way out.
+// Removes a queue with partitions while others use it. The simulated shards keep the same data as
+// an engine, and accept the same requests. After every conflict there must be a way to continue.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace detent::gateway {
 namespace {
 
 constexpr ShardNumber kShards = 8;
-const std::string kHot = queue_of(6, kShards);  // so it is on 6, 7, 0
+const std::string kHot = queue_of(6, kShards);  // its partitions are on shards 6, 7 and 0
 const std::string kPath = "/v1/queues/" + kHot;
 const std::string kMade = R"({"partitions":3,"rate":5})";
 
 net::HttpResponse status(int number) { return {.status = number, .body = "{}"}; }
 
-/// What the shards have of the queue.
+/// The data of the queue on each shard.
 class QueueRemoval : public testing::Test {
  public:
   struct Record {
@@ -41,7 +41,7 @@ class QueueRemoval : public testing::Test {
     return last_.answer.status;
   }
   int make() { return ask("PATCH", kPath, kMade); }
-  /// By a node that has heard of the partitions.
+  /// Puts a task into a partition, as a node that knows the partitions.
   int put_into(ShardNumber shard) {
     net::HttpRequest request = post("/v1/tasks", "{}");
     return play({.shard = shard, .request = request}).status;
@@ -49,7 +49,7 @@ class QueueRemoval : public testing::Test {
   bool said(const std::string& text) const {
     return last_.answer.body.find(text) != std::string::npos;
   }
-  /// When the first request of this method comes to the shard, this happens just before.
+  /// Calls `then` just before the shard receives its first request with this method.
   void when(const std::string& method, ShardNumber shard, std::function<void()> then) {
     meanwhile_ = [this, method, shard, then = std::move(then)](const Part& part) {
       if (part.request.method != method || part.shard != shard) return;
@@ -110,7 +110,7 @@ TEST_F(QueueRemoval, APutThatMeetsItIsToldAndASecondOneGoesOn) {
   EXPECT_FALSE(records_.contains(7));
   EXPECT_EQ(put_into(7), 503);
   EXPECT_EQ(ask("GET", kPath), 200);
-  EXPECT_EQ(ask("DELETE", kPath), 409) << "it has the task";
+  EXPECT_EQ(ask("DELETE", kPath), 409) << "the queue has the new task";
   EXPECT_EQ(ask("POST", kPath + "/purge"), 200);
   EXPECT_EQ(ask("DELETE", kPath), 200);
   EXPECT_TRUE(records_.empty());
@@ -122,10 +122,10 @@ TEST_F(QueueRemoval, APutThatMeetsItIsToldAndASecondOneGoesOn) {
 TEST_F(QueueRemoval, ThePatchThatMadeTheQueueMakesWhatIsMissingOfIt) {
   ASSERT_EQ(make(), 200);
   when("DELETE", 6, [this] { EXPECT_EQ(put_into(6), 201); });
-  EXPECT_EQ(ask("DELETE", kPath), 409) << "its home has got a task at the last moment";
+  EXPECT_EQ(ask("DELETE", kPath), 409) << "its home got a task at the last moment";
   EXPECT_TRUE(said("send the PATCH that made it")) << last_.answer.body;
   EXPECT_EQ(records_.size(), 1u);
-  EXPECT_EQ(ask("PATCH", kPath, R"({"rate":7})"), 503) << "nobody else knows the other settings";
+  EXPECT_EQ(ask("PATCH", kPath, R"({"rate":7})"), 503) << "no shard knows the other settings";
   EXPECT_EQ(make(), 200);
   for (const ShardNumber shard : {6u, 7u, 0u}) {
     EXPECT_EQ(records_[shard].settings.rate, 5u);
@@ -161,7 +161,7 @@ TEST_F(QueueRemoval, OneThatStoppedAfterTheHomeGoesOn) {
   EXPECT_EQ(ask("DELETE", kPath), 200);
   EXPECT_TRUE(records_.empty());
   EXPECT_EQ(ask("DELETE", kPath), 404);
-  EXPECT_EQ(last_.rounds.at(1).size(), kShards - 1) << "who has some of it is not known";
+  EXPECT_EQ(last_.rounds.at(1).size(), kShards - 1) << "every shard may have a partition";
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(RequestPlan, WhatNamesAQueueATaskOrALeaseGoesThereAsItCame) {
       {"GET", "/v1/queues/%71" + queue.substr(1), "", 3},
       {"GET", "/v1/tasks/258", "", 2},
       {"POST", "/v1/tasks/259/run", "", 3},
-      {"GET", "/v1/tasks/260", "", 0},  // of a shard that there is not
+      {"GET", "/v1/tasks/260", "", 0},  // its shard does not exist
       {"GET", "/v1/tasks/abc", "", 0},
       {"POST", "/v1/tasks", in_body, 3},
       {"POST", "/v1/occurrences", in_body, 3},

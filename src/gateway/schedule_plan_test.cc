@@ -26,7 +26,7 @@ net::HttpRequest put_in_queue_of(ShardNumber shard) {
 
 net::HttpResponse made() { return {.status = 201, .body = "made"}; }
 
-/// Shards of which some have the schedule, and some are away.
+/// Simulated shards. Some have the schedule, and some do not answer.
 struct Shards {
   std::vector<ShardNumber> have = {};
   std::vector<ShardNumber> away = {};
@@ -42,7 +42,7 @@ struct Shards {
 TEST(SchedulePlan, ItIsPutWhereItsQueueIs) {
   for (const Shards& shards : {Shards{}, Shards{.have = {1}}}) {
     const CarriedOut done = carry_out(put_in_queue_of(1), kShards, shards);
-    ASSERT_EQ(done.rounds.size(), shards.have.empty() ? 3U : 2U) << "a new one is looked for again";
+    ASSERT_EQ(done.rounds.size(), shards.have.empty() ? 3U : 2U) << "a new one is searched twice";
     ASSERT_EQ(done.rounds[0].size(), kShards);
     EXPECT_EQ(done.rounds[0][0].request.method, "GET");
     EXPECT_EQ(done.rounds[0][0].request.target, "/v1/schedules/s");
@@ -104,7 +104,7 @@ TEST(SchedulePlan, ANameThatTwoShardsHaveIsRemovedFromBoth) {
   EXPECT_EQ(verb.rounds.at(1).size(), 1U);
 }
 
-/// Shards that keep what they are given.
+/// Simulated shards that store the schedules they get.
 class KeepingShards {
  public:
   net::HttpResponse operator()(const Part& part) {
@@ -116,13 +116,13 @@ class KeepingShards {
   std::set<ShardNumber> have_;
 };
 
-/// One who puts a schedule, a round of questions at a time.
+/// A client that puts a schedule, one round of requests at a time.
 class Putting {
  public:
   explicit Putting(ShardNumber shard)
       : step_(plan_request(put_in_queue_of(shard), {.shards = kShards}, 0)) {}
 
-  /// False when it is answered.
+  /// Returns false after the client has its answer.
   bool go_on(KeepingShards& shards) {
     Plan* const plan = std::get_if<Plan>(&step_);
     if (plan == nullptr) return false;
@@ -138,7 +138,7 @@ class Putting {
   Step step_;
 };
 
-// In every order in which the rounds of two can follow each other.
+// Two clients put a schedule. Tests every order of their rounds.
 TEST(SchedulePlan, OfTwoThatArePutAtOnceOneIsLeftAndItsOwnerToldSo) {
   for (unsigned order = 0; order < 256; ++order) {
     SCOPED_TRACE(order);

@@ -107,7 +107,7 @@ TEST(WholePlan, StatsAreAddedUp) {
     for (const QueueStats& one : stats.queues) names += one.queue;
     return names;
   };
-  EXPECT_EQ(told("/v1/stats?queues=2&by=age"), "ab") << "all are as old";
+  EXPECT_EQ(told("/v1/stats?queues=2&by=age"), "ab") << "all have the same age";
   EXPECT_EQ(told("/v1/stats?queues=0"), "");
   EXPECT_EQ(told("/v1/stats?queues=2"), "bc");
   EXPECT_EQ(told("/v1/stats?queues=3"), "abc");

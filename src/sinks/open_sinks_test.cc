@@ -1,4 +1,4 @@
-// What is wrong before any broker is asked. tests/sinks/adapters_test.py has the sinks at work.
+// Errors in settings, found before any connection. tests/sinks/adapters_test.py tests with brokers.
 #include "sinks/open_sinks.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,12 @@
-// The cluster that librdkafka has for tests, as a process, because it lives in the memory of who
-// made it: one broker, which goes down and comes up as its standard input says.
+// librdkafka's mock cluster as a process of its own, with one broker. The cluster lives in the
+// memory of its process, so this process goes on while the broker is down.
 //
-// Prints "at HOST:PORT"; then answers each line of input: "down", "up" and "refuse", by which the
-// next batch is too large, with "ok"; "list" with a line for each message of the topic "due" from
-// its beginning, as {"key":…,"fields":{…},"body":…} with strings in hexadecimal, and "end".
+// It prints "at HOST:PORT". Then it answers each line of its standard input:
+//
+// - "down" and "up" stop and start the broker. The answer is "ok".
+// - "refuse" makes the broker refuse the next batch as too large. The answer is "ok".
+// - "list" prints one line for each message of the topic "due":
+//   {"key":…,"fields":{…},"body":…} with strings in hexadecimal. Then it prints "end".
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
@@ -57,7 +60,7 @@ void print(const rd_kafka_message_t& message) {
   std::cout << "},\"body\":" << hex(message.payload, message.len) << "}\n";
 }
 
-/// What the topic holds, which has one partition.
+/// Prints all messages of the topic, which has one partition.
 void list(const std::string& brokers) {
   rd_kafka_t* const consumer = make(RD_KAFKA_CONSUMER, brokers);
   rd_kafka_poll_set_consumer(consumer);
@@ -93,7 +96,7 @@ int main() {
     if (line == "down") rd_kafka_mock_broker_set_down(cluster, 1);
     if (line == "up") rd_kafka_mock_broker_set_up(cluster, 1);
     if (line == "refuse") {
-      constexpr std::int16_t kProduce = 0;  // its number in Kafka's protocol
+      constexpr std::int16_t kProduce = 0;  // the number of this request in Kafka's protocol
       rd_kafka_mock_push_request_errors(cluster, kProduce, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
     }
     std::cout << "ok" << std::endl;

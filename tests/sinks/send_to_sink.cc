@@ -1,9 +1,9 @@
-// A sink alone, without a server: its argument is the address; each line of its standard input is
-// "COUNT SIZE", so many messages with a body of so many bytes, whose ids go on where the last
-// line's ended. Answers with how many were "acknowledged", "refused" or "failed", and the last
-// error.
+// Sends messages to one sink, without a server. The argument is the address of the sink. Each line
+// of standard input is "COUNT SIZE": send this many messages with bodies of this many bytes. The
+// ids of the messages continue after those of the previous line. The answer to a line has the
+// numbers of messages that were "acknowledged", "refused" and "failed", and the last error.
 //
-// Waits for every answer: a test that wants one that never comes kills it.
+// The program waits for every answer. A test that expects no answer kills it.
 #include <iostream>
 #include <string>
 
