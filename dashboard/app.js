@@ -130,7 +130,7 @@ function makeFrame() {
     h('a', { class: 'skip', href: '#main', onclick: (event) => {
       event.preventDefault();
       main.focus();
-    } }, 'To the content'),
+    } }, 'Skip to the content'),
     h('header', {},
       h('a', { class: 'brand', href: '#/now' }, mark(), h('span', {}, 'Detent')),
       h('form', { class: 'search', role: 'search', onsubmit: search },

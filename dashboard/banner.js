@@ -10,10 +10,10 @@ const OLD = 15_000; // ms; figures come at least every ten seconds
 /** The problem, in a sentence; null when there is no problem. */
 export function trouble({ state, problem, stats }) {
   if (state === 'lost') return 'The server does not answer.';
-  if (state === 'failed') return `The server accepts nothing and hands nothing out: ${problem}`;
+  if (state === 'failed') return `The server cannot accept tasks or hand them out: ${problem}`;
   const free = stats?.data_free_bytes;
   if (free !== undefined && free < LEAST_FREE) {
-    return `The disk of the data folder is nearly full: ${bytes(free)} are free. The server stops accepting tasks when nothing is left.`;
+    return `The disk of the data folder is nearly full: ${bytes(free)} are free. The server stops accepting tasks when no space is left.`;
   }
   return null;
 }

@@ -8,20 +8,20 @@ export const title = 'Cluster';
 
 const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 
-const ALONE = () => h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, 'This server stands alone.'),
-  h('p', { class: 'sub' }, 'It holds all queues itself; no other server takes over when it is down. Tasks wait on its disk until it is back, and none is lost.')));
+const ALONE = () => h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, 'This server is not part of a cluster.'),
+  h('p', { class: 'sub' }, 'It serves all queues itself. If it is down, no other server takes over: all tasks wait on its disk until it is back.')));
 
 /** A summary of all nodes. Older servers do not report missing nodes. */
 function verdict({ nodes, shards, missing = [] }) {
   const orphans = shards.filter(({ node }) => node === null).length;
-  const text = orphans === 0 ? 'Every shard has a node.' : `${plural(orphans, 'shard')} without a node just now.`;
+  const text = orphans === 0 ? 'Every shard has a node.' : `${plural(orphans, 'shard')} without a node at present.`;
   const gone = missing.map(({ node, address, missing_ms: ms }) => h('li', {}, h('strong', {}, node), ' at ', h('code', {}, address),
     ` has been missing for ${duration(ms)}: it did not leave the cluster.`));
   return h('section', { class: missing.length > 0 ? 'card verdict bad' : 'card verdict' }, h('div', {},
     missing.length > 0 && h('strong', {}, `${plural(missing.length, 'node')} ${missing.length === 1 ? 'is' : 'are'} missing. `), h('strong', {}, text),
     gone.length > 0 && h('ul', {}, gone),
     h('p', { class: 'sub' }, `${plural(nodes.length, 'node')} ${nodes.length === 1 ? 'has' : 'share'} ${plural(shards.length, 'shard')}. ` +
-      'A queue is of one shard, and a shard of one node at a time; when a node dies, the others take its shards within the length of a lease.')));
+      'Each queue belongs to one shard, and each shard to one node at a time. If a node fails, the other nodes take over its shards within the length of a shard lease.')));
 }
 
 const number = (text) => h('th', { class: 'number' }, text);
@@ -43,7 +43,7 @@ function shardTable({ shards }) {
     h('td', {}, one.node ?? h('strong', {}, 'nobody')), h('td', { class: 'number' }, count(one.epoch)),
     h('td', { class: 'number' }, backlogOf([one])));
   return h('section', { class: 'card' }, h('h2', {}, 'Shards'),
-    h('p', { class: 'sub' }, 'The epoch grows each time a shard is taken: what an earlier owner still writes has no effect. The backlog is the tasks that are ready and not taken.'),
+    h('p', { class: 'sub' }, 'The epoch rises each time a shard changes its owner. Writes of an earlier owner are rejected. The backlog is the number of tasks that are ready and not leased.'),
     h('table', {}, h('thead', {}, h('tr', {}, number('Shard'), h('th', {}, 'Node'), number('Epoch'), number('Backlog'))),
       h('tbody', {}, shards.map(row))));
 }
@@ -64,11 +64,11 @@ export function show(root, route, signal) {
   onLive(({ stats, startedAt }) => {
     if (!stats) return;
     replace(facts, fact('address', h('code', {}, location.origin)), fact('version', stats.version),
-      stats.epoch !== undefined && fact('epoch', count(stats.epoch), h('span', { class: 'sub' }, ' · grows with each start; leases of an earlier one are stale')),
+      stats.epoch !== undefined && fact('epoch', count(stats.epoch), h('span', { class: 'sub' }, ' · rises with each start; leases of an earlier epoch are stale')),
       fact('running for', duration(stats.uptime_ms), h('span', { class: 'sub' }, ` · since ${localTime(startedAt)}`)),
       fact('queues', count(stats.queue_count)),
       stats.data_free_bytes !== undefined && fact('free disk', bytes(stats.data_free_bytes)),
-      stats.counters && [fact('tasks in memory', count(stats.loaded), h('span', { class: 'sub' }, ' · those due soon; the others are on disk only')),
+      stats.counters && [fact('tasks in memory', count(stats.loaded), h('span', { class: 'sub' }, ' · due soon; all other tasks are on disk only')),
         fact('waiting workers', count(stats.waiting_workers)), fact('recurring schedules', count(stats.schedules))],
       stats.external && fact('with another system', plural(stats.external.tasks, 'task'),
         stats.external.lost && h('span', { class: 'wrong' }, ' · it has lost far tasks; the log says what to do')),

@@ -52,7 +52,7 @@ export async function confirmed(title, text, verb, { typed = null, kind = 'dange
       input && h('label', {}, h('span', {}, 'Type ', h('code', {}, typed), ' to confirm'), input),
     ],
     read: () => {
-      if (input && input.value !== typed) throw new Error('That is not the same name.');
+      if (input && input.value !== typed) throw new Error('This is a different name.');
       return true;
     },
   });

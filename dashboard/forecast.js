@@ -52,7 +52,7 @@ export function show(root, route, signal) {
     format: compact, log: true, bars: true, select: zoom,
     series: [{ label: 'due', stroke: '--accent', fill: '--accent', value: (u, n) => (n == null ? '–' : count(n)) }],
     onPress: (at) => shown && listBin(at) }, signal);
-  const peaks = makeTable({ label: 'The busiest times', key: ({ from }) => from, empty: 'Nothing is due in this time.', columns: [
+  const peaks = makeTable({ label: 'The busiest times', key: ({ from }) => from, empty: 'No task is due in this time.', columns: [
     { label: 'From', kind: 'title', of: ({ from }) => from, cell: ({ from, until }) => h('a', { href: listOf(from, until) }, localTime(from)) },
     { label: 'Until', of: ({ until }) => until, cell: ({ until }) => localTime(until) },
     { label: 'Tasks', kind: 'number', of: ({ n }) => n, cell: ({ n }) => count(n) },

@@ -79,7 +79,7 @@ function quantileTiles() {
 
 export function show(root, route, signal) {
   const states = Object.fromEntries(STATES.map(([name, hint]) => [name, tile(stateNode(name), hint, '#/tasks?state=' + name)]));
-  const rates = { scheduled: tile('accepted', 'new tasks'), fired: tile('fired', 'became due, retries too'),
+  const rates = { scheduled: tile('accepted', 'new tasks'), fired: tile('fired', 'became due, including retries'),
     leased: tile('handed out', 'to workers'), completed: tile('completed', 'done and gone') };
   for (const { element } of Object.values(rates)) element.classList.add('small');
   const quantiles = quantileTiles();

@@ -53,13 +53,13 @@ export const NO_VISIBLE_TASKS = 'No tasks in the queues that this token may see.
 export function firstSteps() {
   const here = location.origin;
   return h('section', { class: 'card' }, h('h2', {}, 'Nothing here yet. Schedule a first task:'),
-    h('p', { class: 'lead' }, 'A task waits on disk until it is due; then a worker takes it, and says when it is done.'),
+    h('p', { class: 'lead' }, 'A task waits on disk until it is due. Then a worker takes it, and reports when it is done.'),
     h('ol', { class: 'steps' },
       h('li', {}, h('p', {}, 'A task that is due in 30 seconds'),
         copyable(`curl -s ${here}/v1/tasks -d '{"queue":"mail","payload":{"to":"ada"},"delay":"30s"}'`)),
       h('li', {}, h('p', {}, 'Be its worker: wait for it'),
         copyable(`curl -s ${here}/v1/queues/mail/lease -d '{"wait":"60s","worker":"me"}'`)),
-      h('li', {}, h('p', {}, 'Say that it is done, with the lease from the answer'),
+      h('li', {}, h('p', {}, 'Report that it is done, with the lease from the answer'),
         copyable(`curl -s ${here}/v1/leases/complete -d '{"leases":["LEASE"]}'`))),
     h('p', { class: 'note' }, 'This page shows each step as it happens. Watch the ',
       h('a', { href: '#/wheel' }, 'wheel'), ' meanwhile.'));

@@ -24,15 +24,15 @@ export function limitsOf({ rate, concurrency, max_tasks: tasks, max_bytes: size 
 
 async function purge({ queue, scheduled, ready, dead }, reload) {
   const sum = scheduled + ready + dead;
-  const text = `${plural(sum, 'task')} will be gone for good: ${count(scheduled)} scheduled, ${count(ready)} ready, ` +
-    `${count(dead)} dead. Those that are leased stay.`;
+  const text = `${plural(sum, 'task')} will be deleted for good: ${count(scheduled)} scheduled, ${count(ready)} ready, ` +
+    `${count(dead)} dead. Leased tasks stay.`;
   if (!await confirmed(`Purge ${queue}?`, text, 'Purge', { typed: queue })) return;
   await attempt(() => call('POST', pathOf(queue, 'purge')), ({ count: n }) => `${plural(n, 'task')} removed from ${queue}.`);
   reload();
 }
 
 async function redrive({ queue, dead }, reload) {
-  const text = `${plural(dead, 'dead task')} will be due now, with all attempts before them.`;
+  const text = `${plural(dead, 'dead task')} will be due now, and get all their attempts again.`;
   if (!await confirmed(`Redrive ${queue}?`, text, 'Redrive', { kind: 'primary' })) return;
   await attempt(() => call('POST', pathOf(queue, 'redrive')), ({ count: n }) => `${plural(n, 'task')} of ${queue} due again.`);
   reload();
@@ -41,7 +41,7 @@ async function redrive({ queue, dead }, reload) {
 function actionsOf(queue, reload, signal) {
   const { paused } = queue.settings;
   const toggle = () => attempt(() => call('POST', pathOf(queue.queue, paused ? 'resume' : 'pause')),
-    paused ? `${queue.queue} is handed out again.` : `${queue.queue} is paused: its tasks wait.`).then(reload);
+    paused ? `${queue.queue} is resumed: its tasks are handed out again.` : `${queue.queue} is paused: its tasks wait.`).then(reload);
   const rest = queue.scheduled + queue.ready + queue.dead;
   return h('div', { class: 'buttons' },
     queue.dead > 0 && action('Redrive', () => redrive(queue, reload), { signal }),
@@ -82,9 +82,9 @@ function columnsOf(reload, signal) {
 
 /** Says which queues are shown, if not all of them are. */
 function cutText(isCut, isPart) {
-  if (!isCut) return isPart ? `; the ${SHOWN} with the most to see to are shown` : '';
+  if (!isCut) return isPart ? `; the ${SHOWN} that need attention most are shown` : '';
   const told = `the ${count(MOST)} with most tasks and the ${OLDEST} whose tasks wait longest`;
-  return `; ${isPart ? `of ${told}, the ${SHOWN} with the most to see to are shown` : `${told} are shown`}. The filter finds the others`;
+  return `; ${isPart ? `of ${told}, the ${SHOWN} that need attention most are shown` : `${told} are shown`}. The filter finds the others`;
 }
 
 export function show(root, route, signal) {
@@ -111,10 +111,10 @@ export function show(root, route, signal) {
     const shown = isAll || found.length <= SHOWN ? found
       : [...found].sort((a, b) => urgent(b) - urgent(a) || b.scheduled - a.scheduled).slice(0, SHOWN);
     const isEmpty = queues.length === 0 && part === '';
-    table.setRows(shown, isEmpty ? 'There is no queue yet.' : 'No queue has such a name.');
+    table.setRows(shown, isEmpty ? 'There is no queue yet.' : 'No queue name matches.');
     setText(more, `Show ${isCut ? '' : 'all '}${count(found.length)} queues`);
     more.hidden = shown.length === found.length;
-    setText(sub, isEmpty ? 'A queue is made by its first task.'
+    setText(sub, isEmpty ? 'The first task of a queue creates it.'
       : `${plural(Math.max(total, queues.length), 'queue')}${cutText(isCut, !more.hidden)}`);
     filter.hidden = isEmpty;
   }

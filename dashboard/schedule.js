@@ -14,7 +14,7 @@ export const title = 'Schedule';
 
 const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 const MISFIRE = { skip: 'pass without a task', once: 'one task for the last of them', all: 'a task for each' };
-const OVERLAP = { allow: 'another task is made', skip: 'it passes without a task', queue_one: 'its task is made when that one ends' };
+const OVERLAP = { allow: 'another task is created', skip: 'it passes without a task', queue_one: 'its task is created when the last task ends' };
 
 const inZone = (time, zone) => h('time', { datetime: time, title: `${time} · ${fromNow(time)}` }, zoneTime(time, zone));
 
@@ -24,17 +24,17 @@ function factsOf(schedule, outcomes) {
     fact('time zone', schedule.time_zone),
     fact('queue', h('a', { href: '#/tasks?' + new URLSearchParams({ queue: schedule.queue }) }, schedule.queue)),
     fact('last', lastNode(schedule, outcomes)),
-    fact('tasks made', count(schedule.made), schedule.count ? ` of ${count(schedule.count)}` : ''),
+    fact('tasks created', count(schedule.made), schedule.count ? ` of ${count(schedule.count)}` : ''),
     schedule.start && fact('not before', timeNode(schedule.start)), schedule.end && fact('until', timeNode(schedule.end)),
     fact('missed occurrences', MISFIRE[schedule.misfire] ?? schedule.misfire),
     fact('while the last task lives', OVERLAP[schedule.overlap] ?? schedule.overlap,
       schedule.overlapped > 0 && ` (${count(schedule.overlapped)} so far)`),
     schedule.jitter_ms > 0 && fact('jitter', 'up to ' + duration(schedule.jitter_ms)),
-    fact('made at', timeNode(schedule.created_at)));
+    fact('created at', timeNode(schedule.created_at)));
 }
 
 async function remove({ name }) {
-  if (!await confirmed(`Remove ${name}?`, 'It makes no more tasks. Those it has made stay.', 'Remove')) return;
+  if (!await confirmed(`Remove ${name}?`, 'It creates no more tasks. The tasks that it has created stay.', 'Remove')) return;
   if (await attempt(() => call('DELETE', pathOf(name)), `${name} is removed.`)) location.hash = '#/schedules';
 }
 

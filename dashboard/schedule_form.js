@@ -37,7 +37,7 @@ function makeInputs(schedule, payload) {
     zone: text(schedule.time_zone ?? viewerZone(), { list: 'zones' }),
     queue: text(schedule.queue, { required: true }),
     misfire: select([['once', 'one task for the last'], ['skip', 'no task'], ['all', 'a task for each']], schedule.misfire ?? 'once'),
-    overlap: select([['allow', 'make another task'], ['skip', 'make none'], ['queue_one', 'wait for its end']], schedule.overlap ?? 'allow'),
+    overlap: select([['allow', 'create another task'], ['skip', 'create no task'], ['queue_one', 'wait until it ends']], schedule.overlap ?? 'allow'),
     payload: h('textarea', { spellcheck: 'false', value: payload }),
   };
 }
@@ -58,7 +58,7 @@ function bodyOf(input, schedule) {
   try {
     JSON.parse(payload);
   } catch (error) {
-    throw new Error('The payload is no JSON: ' + error.message);
+    throw new Error('The payload is not JSON: ' + error.message);
   }
   return withRaw(body, 'payload', payload);
 }
@@ -79,12 +79,12 @@ function layOut(input, name, preview, wrong, submit) {
     !name && field('Name', input.name), field('Queue of its tasks', input.queue), field('Rule', input.kind), field('Time zone', input.zone),
     ofKind('cron', field('Cron expression: minute hour day month weekday', input.cron, 'wide')),
     ofKind('every', field('Every (30s, 15m, 6h, 1d)', input.every)),
-    ofKind('calendar', field('Every', input.step), field('Unit', input.unit), field('Where a month is too short', input.monthEnd)),
+    ofKind('calendar', field('Every', input.step), field('Unit', input.unit), field('If a month is too short', input.monthEnd)),
     h('div', { class: 'fields wide', 'data-kind': 'every calendar' }, field('Counted from (your zone; now, if empty)', input.anchor)),
-    field('Occurrences that were missed', input.misfire), field('While the last task lives', input.overlap),
+    field('Missed occurrences', input.misfire), field('If the last task has not ended', input.overlap),
     h('datalist', { id: 'zones' }, Intl.supportedValuesOf('timeZone').map((zone) => h('option', { value: zone })))),
   field('Payload of each task (JSON)', input.payload), h('section', { class: 'preview', 'aria-live': 'polite' }, h('h3', {}, 'Next occurrences'), preview), wrong,
-  h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, name ? 'Save' : 'Make it'),
+  h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, name ? 'Save' : 'Create'),
     h('a', { class: 'button', href: name ? '#/schedule/' + encodeURIComponent(name) : '#/schedules' }, 'Cancel')));
 }
 
@@ -128,9 +128,9 @@ export async function showForm(root, name, signal) {
     event.preventDefault();
     const target = name ?? input.name.value.trim();
     try {
-      if (!target) throw new Error('It needs a name.');
+      if (!target) throw new Error('The schedule needs a name.');
       await call('PUT', '/v1/schedules/' + encodeURIComponent(target), { text: bodyOf(input, schedule), signal });
-      tell(name ? `${target} is saved.` : `${target} is made.`);
+      tell(name ? `${target} is saved.` : `${target} is created.`);
       location.hash = '#/schedule/' + encodeURIComponent(target);
     } catch (error) {
       if (error.name !== 'AbortError') replace(wrong, error.message);

@@ -18,10 +18,10 @@ export function scheduleActions(schedule, reload, signal) {
   const { name, paused } = schedule;
   const then = (run, done) => async () => { if (await attempt(run, done)) await reload(); };
   return h('div', { class: 'buttons' },
-    action('Trigger', then(() => call('POST', pathOf(name, 'trigger')), ({ id }) => `Task ${id} was made.`),
-      { title: 'Make its task now, once', signal }),
+    action('Trigger', then(() => call('POST', pathOf(name, 'trigger')), ({ id }) => `Task ${id} was created.`),
+      { title: 'Create one task now', signal }),
     action(paused ? 'Resume' : 'Pause', then(() => call('POST', pathOf(name, paused ? 'resume' : 'pause')),
-      paused ? `${name} goes on.` : `${name} is paused: its occurrences pass without a task.`), { signal }));
+      paused ? `${name} is resumed.` : `${name} is paused: its occurrences pass without a task.`), { signal }));
 }
 
 /** The next time in both zones; one line if the zones agree. */
@@ -68,8 +68,8 @@ function columnsOf(reload, signal) {
 
 function firstSchedule() {
   return h('section', { class: 'card' }, h('h2', {}, 'No recurring schedule yet'),
-    h('p', { class: 'lead' }, 'A schedule makes a task again and again: by cron, by an interval, or by the calendar, in any time zone. ',
-      h('a', { href: '#/schedule' }, 'Make one here'), ', or:'),
+    h('p', { class: 'lead' }, 'A schedule creates a task again and again: by cron, by an interval, or by the calendar, in any time zone. ',
+      h('a', { href: '#/schedule' }, 'Create one here'), ', or:'),
     copyable(`curl -s -X PUT ${location.origin}/v1/schedules/report -d '{"cron":"0 9 * * MON","time_zone":"${viewerZone()}","queue":"reports"}'`));
 }
 

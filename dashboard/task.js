@@ -37,8 +37,8 @@ function wayOf(task, now) {
   let last = ms(task.created_at);
   history.forEach((attempt, i) => {
     if (missing === 0 || i > 0) {
-      const rested = duration(Math.max(0, ms(attempt.started_at) - last));
-      steps.push(gap(i === 0 ? `waited ${rested} for its due time and a worker` : `rested and waited ${rested}`));
+      const waited = duration(Math.max(0, ms(attempt.started_at) - last));
+      steps.push(gap(i === 0 ? `waited ${waited} for its due time and a worker` : `waited ${waited} for its next attempt and a worker`));
     }
     steps.push(attemptStep(attempt, missing + i + 1));
     last = ms(attempt.ended_at);
@@ -83,7 +83,7 @@ function draw(root, task, queue, actions) {
       h('div', {}, h('strong', {}, why.headline),
         why.points.length > 0 && h('ul', {}, why.points.map((point) => h('li', {}, point))))),
     h('div', { class: 'grid' },
-      h('section', { class: 'card' }, h('h2', {}, 'Its way'), wayOf(task, now)),
+      h('section', { class: 'card' }, h('h2', {}, 'What happened'), wayOf(task, now)),
       h('section', { class: 'card' }, h('h2', {}, 'Facts'),
         h('dl', { class: 'facts' },
           fact('queue', h('a', { href: '#/tasks?' + new URLSearchParams({ queue: task.queue }) }, task.queue),

@@ -35,7 +35,7 @@ export function askDue(what) {
     ],
     read: () => {
       const due = fromInput(input.value);
-      if (!due || Number.isNaN(due.getTime())) throw new Error('That is no date and time.');
+      if (!due || Number.isNaN(due.getTime())) throw new Error('This is not a date and time.');
       return due;
     },
   });
@@ -53,7 +53,7 @@ export const runTask = ({ id }, etag) =>
   attempt(() => call('POST', pathOf(id, '/run'), { headers: { 'if-match': etag } }), `Task ${id} is due now.`);
 
 export async function cancelTask({ id, queue }, etag) {
-  if (!await confirmed(`Cancel task ${id}?`, `It is removed from ${queue}; nobody will do it.`, 'Cancel the task')) return false;
+  if (!await confirmed(`Cancel task ${id}?`, `It is removed from ${queue}, and no worker will get it.`, 'Cancel the task')) return false;
   return attempt(() => call('DELETE', pathOf(id), { headers: { 'if-match': etag } }), `Task ${id} is cancelled.`);
 }
 
@@ -74,7 +74,7 @@ export async function moveTasks(ids) {
 
 export async function cancelTasks(ids) {
   const what = plural(ids.length, 'task');
-  if (!await confirmed(`Cancel ${what}?`, 'They are removed; nobody will do them.', `Cancel ${what}`)) return false;
+  if (!await confirmed(`Cancel ${what}?`, 'They are removed, and no worker will get them.', `Cancel ${what}`)) return false;
   return attempt(() => call('POST', '/v1/tasks/cancel', { body: { ids } }), ({ results }) => outcome(results, 'cancelled'));
 }
 

@@ -107,8 +107,8 @@ export function show(root, route, signal) {
       if (signal.aborted) return;
       more.hidden = isEnd;
       setText(sub, isEnd ? plural(tasks.length, 'task') : `The first ${plural(tasks.length, 'task')}; there may be more`);
-      table.setRows([...tasks], isEnd ? 'No task is like that. What was completed or cancelled is gone, unless its queue has a retention.'
-        : 'None so far; the search goes on with “Show more”.');
+      table.setRows([...tasks], isEnd ? 'No task matches. Completed and cancelled tasks are gone, unless their queue has a retention.'
+        : 'None so far. “Show more” continues the search.');
     } catch (error) {
       if (error.name === 'AbortError') return;
       setText(wrong, error.message);

@@ -51,8 +51,8 @@ export function show(root, route, signal) {
       { label: 'Timers', kind: 'number', of: ({ count: n }) => n, cell: ({ count: n }) => count(n) },
     ] });
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'The wheel'), sub), wrong,
-    h('p', { class: 'lead' }, 'Each ring is a level of the timing wheel, the finest inside. A slot holds the tasks of its time; when a hand reaches it, ',
-      'they fall to the next ring inside, and off the innermost they are due. Adding, moving or cancelling a task costs the same however many there are.'),
+    h('p', { class: 'lead' }, 'Each ring is a level of the timing wheel, with the finest level inside. A slot holds the tasks of its time. When a hand reaches a slot, ',
+      'its tasks fall to the next ring inside. Tasks that leave the innermost ring are due. Adding, moving or cancelling a task costs the same however many there are.'),
     h('div', { class: 'wheel-box' }, h('div', { class: 'card' }, canvas),
       h('div', { class: 'wheel-side' }, tip, h('section', { class: 'card' }, h('h2', {}, 'Rings, from inside'), rings))),
     h('h2', {}, 'Fullest slots'), table.element);
@@ -61,7 +61,7 @@ export function show(root, route, signal) {
     if (!wheel) return;
     if (!hovered) {
       replace(tip, h('strong', {}, plural(wheel.timers, 'timer')), h('p', { class: 'note' },
-        'in memory: tasks due within the load window, and leases that may run out. Point at a slot; press it to list its tasks.'));
+        'in memory: tasks due within the load window, and leases that may expire. Point at a slot; press it to list its tasks.'));
       return;
     }
     const { n, from, until } = describe(wheel, drawing, hovered);

@@ -10,13 +10,13 @@ const ms = (time) => new Date(time).getTime();
 export const CAUSES = ['before_start', 'engine', 'limit', 'worker'];
 const CAUSE_WORDS = {
   before_start: 'it was due before the server started',
-  engine: 'the server had not come to it',
+  engine: 'the server was behind',
   limit: 'a pause, the rate or the number of leases of its queue held it back',
-  worker: 'it was ready and nobody asked for it',
+  worker: 'it was ready, but no worker asked for it',
 };
 export const CAUSE_NAMES = { before_start: 'before the start', engine: 'server behind', limit: 'held back by a limit', worker: 'no worker asked' };
 
-/** "3 min: a pause … held it back, then 2 s: it was ready and nobody asked for it"; null when not late. */
+/** "3 min: a pause … held it back, then 2 s: it was ready, but no worker asked for it"; null when not late. */
 export function causesOf(late) {
   const parts = CAUSES.filter((cause) => late?.[cause] > 0).sort((a, b) => late[b] - late[a]);
   if (parts.length === 0) return null;
@@ -88,7 +88,7 @@ function spentSentence(task) {
   const { working, between } = timeSpent(task.history);
   const shown = task.history.length < task.attempts ? ` (of the last ${task.history.length})` : '';
   return `Its attempts${shown} took ${duration(working)}` +
-    (between > 0 ? `, and it rested ${duration(between)} between them.` : '.');
+    (between > 0 ? `, and it waited ${duration(between)} between them.` : '.');
 }
 
 function latePoint(late) {
@@ -99,7 +99,7 @@ function latePoint(late) {
 /** A task that was scheduled with a due time in the past is late from the start. */
 function pastPoint(task) {
   const past = ms(task.created_at) - ms(task.due_at);
-  return past >= LATE ? `It was made ${duration(past)} after its due time: by a date that had passed, or a schedule that caught up.` : null;
+  return past >= LATE ? `It was created ${duration(past)} after its due time: with a date in the past, or by a schedule that caught up.` : null;
 }
 
 function priorityPoint(task) {
@@ -111,9 +111,9 @@ const TELL = {
   scheduled(task, queue, now) {
     const ahead = ms(task.due_at) - now;
     if (task.attempts > 0) {
-      return { kind: 'late', headline: `It failed and rests: its next attempt is ${ahead > 0 ? 'in ' + duration(ahead) : 'now'}.`,
+      return { kind: 'late', headline: `It failed and waits: its next attempt is ${ahead > 0 ? 'in ' + duration(ahead) : 'now'}.`,
         points: [attemptsSentence(task), spentSentence(task),
-          `After each failure it rests longer, from ${duration(task.backoff.initial_ms)} to ${duration(task.backoff.max_ms)}. “Run now” does not wait.`] };
+          `After each failure it waits longer, from ${duration(task.backoff.initial_ms)} to ${duration(task.backoff.max_ms)}. “Run now” does not wait.`] };
     }
     if (ahead >= 0) return { kind: 'good', headline: `Not late: it is due in ${duration(ahead)}.`, points: [] };
     return { kind: ahead < -LATE ? 'late' : 'good', headline: `It has been due for ${duration(-ahead)} and is about to become ready.`, points: [] };
@@ -131,15 +131,15 @@ const TELL = {
     const taken = task.leased_at ? ms(task.leased_at) : now;
     const late = Math.max(0, taken - ms(task.due_at));
     return { kind: late >= LATE ? 'late' : 'good',
-      headline: `${who} has been at it for ${duration(Math.max(0, now - taken))}.`,
+      headline: `${who} has had it for ${duration(Math.max(0, now - taken))}.`,
       points: [`It was handed out ${duration(late)} after its due time.`, latePoint(task.late_ms), pastPoint(task),
-        `If the worker says nothing within ${duration(task.visibility_timeout_ms)} of that, the attempt counts as failed.`,
+        `If the worker does not report within ${duration(task.visibility_timeout_ms)}, the attempt counts as failed.`,
         attemptsSentence(task), spentSentence(task)] };
   },
   dead(task) {
     return { kind: 'bad', headline: `It is dead: ${task.attempts >= task.max_attempts ? `all ${plural(task.max_attempts, 'attempt')} failed` : 'it was buried'}.`,
       points: [task.history.at(-1)?.error ? `The last one said: “${task.history.at(-1).error}”` : null,
-        spentSentence(task), 'Nothing happens to it by itself. “Run now” gives it all its attempts again.'] };
+        spentSentence(task), 'It stays dead until somebody acts. “Run now” gives it all its attempts again.'] };
   },
   completed(task) {
     const last = task.history.at(-1);
@@ -152,7 +152,7 @@ const TELL = {
       points: [latePoint(last.late_ms), pastPoint(task), `The work took ${duration(ms(last.ended_at) - ms(last.started_at))}.`,
         failed > 0 ? `${plural(failed, 'attempt')} before that failed; each moved the due time.` : null] };
   },
-  cancelled: () => ({ kind: 'good', headline: 'It was cancelled: nobody will do it.', points: [] }),
+  cancelled: () => ({ kind: 'good', headline: 'It was cancelled, so no worker will get it.', points: [] }),
 };
 
 /** {kind: 'good'|'late'|'bad', headline, points}; `queue` may be null when it is not known. */

@@ -1,4 +1,4 @@
-// The view Cluster of a cluster: two nodes as processes over a PostgreSQL, of which one is killed.
+// The view Cluster: two nodes as processes with one PostgreSQL. One of the nodes is killed.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { callTo, shows, startCluster, until, withPage } from './harness.mjs';
@@ -6,7 +6,7 @@ import { callTo, shows, startCluster, until, withPage } from './harness.mjs';
 describe('The cluster of two nodes', () => {
   let cluster;
   let call;
-  const QUEUES = 12; // of which each shard is sure to get some
+  const QUEUES = 12; // enough that each shard has some of them
   before(async () => {
     cluster = await startCluster();
     if (!cluster) return;
@@ -40,7 +40,7 @@ describe('The cluster of two nodes', () => {
       const now = await cells(page, 'Shards', 3);
       assert.equal(now.filter((epoch, i) => Number(epoch) > Number(epochs[i])).length, 2, 'two have changed hands');
       await until('nothing of it is lost', async () => sum(await cells(page, 'Nodes', 4)) === 5 * QUEUES);
-      // A node that opens the shards it took over is not ready for a moment, and the page asks whether it is.
+      // A node that opens the shards of the other node is not ready for a moment, and the page shows this.
     }, { expected: [/503/] });
   });
 });

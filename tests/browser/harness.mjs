@@ -1,6 +1,6 @@
-// What the browser tests stand on: the real program on a free port, Debian's Chromium driven by
-// playwright-core, and pages that fail their test by themselves when the browser reports an error, a
-// breach of the content security policy or a request to anywhere but the server.
+// Shared parts of the browser tests. They start the real program on a free port, and drive Debian's
+// Chromium with playwright-core. A page fails its test if the browser reports an error, a violation of
+// the content security policy, or a request to another server.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -12,9 +12,9 @@ import { chromium } from 'playwright-core';
 
 export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const program = process.argv[2] ?? 'build/release/detent';
-const PATIENCE = 60_000; // ms for a condition to become true; nothing waits longer than it takes
+const PATIENCE = 60_000; // ms; the longest wait for a condition
 
-/** Asks the server at `url`; what it refuses fails the test. */
+/** Returns a function that sends requests to the server at `url`. The test fails if one is refused. */
 export const callTo = (url) => async (method, target, body) => {
   const response = await fetch(url + target, { method, body: body === undefined ? undefined : JSON.stringify(body) });
   const answer = await response.json();
@@ -22,7 +22,7 @@ export const callTo = (url) => async (method, target, body) => {
   return answer;
 };
 
-/** Starts the program on a folder; {child, url} once it is ready. */
+/** Starts the program with a data folder. Resolves with {child, url} when the program is ready. */
 async function spawnServer(folder, address, flags) {
   const child = spawn(program, ['serve', '--data', path.join(folder, 'data'), '--http', address,
     '--beanstalk', 'off', ...flags], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -39,8 +39,8 @@ async function spawnServer(folder, address, flags) {
 }
 
 /**
- * `detent serve` with an empty folder; {url, call(method, path, body), kill(), start(), stop()}: after
- * kill(), start() has it again at the same address with the same data.
+ * Starts `detent serve` with an empty folder. Returns {url, call(method, path, body), kill(), start(),
+ * stop()}. After kill(), start() starts it again at the same address with the same data.
  */
 export async function startServer(flags = []) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'detent-browser-'));
@@ -59,8 +59,9 @@ export async function startServer(flags = []) {
 }
 
 /**
- * A cluster of real processes over a PostgreSQL of its own (tests/cluster/stand.py); {nodes, tell(line),
- * stop()}. Nodes are {name: url}; `tell` does what stand.py reads. Null where there is no PostgreSQL.
+ * Starts a cluster of real processes with its own PostgreSQL (tests/cluster/stand.py). Returns {nodes,
+ * tell(line), stop()}: `nodes` is {name: url}, and `tell` sends a line to stand.py. Returns null if there
+ * is no PostgreSQL.
  */
 export async function startCluster() {
   const stand = fileURLToPath(new URL('../cluster/stand.py', import.meta.url));
@@ -81,7 +82,7 @@ export async function startCluster() {
   return { nodes, tell, stop };
 }
 
-/** What `detent token new` prints: lines for the file of tokens, the token in a comment. */
+/** Runs `detent token new`. Its output has lines for the token file, and the token in a comment. */
 export function newTokenText(name, scope) {
   const run = spawnSync(program, ['token', 'new', '--name', name, '--scope', scope], { encoding: 'utf8' });
   assert.equal(run.status, 0, run.stderr);
@@ -93,8 +94,8 @@ export const startBrowser = async () => { browser ??= await chromium.launch({ ex
 export const stopBrowser = async () => { await browser?.close(); };
 
 /**
- * Runs `use(page)` with a fresh page at `view` of the server. Options: `expected`, patterns of errors
- * that the browser may report; the others are those of a browser context (viewport, colorScheme …).
+ * Runs `use(page)` with a new page at `view` of the server. `expected` has patterns of errors that the
+ * browser may report. All other options are those of a browser context (viewport, colorScheme …).
  */
 export async function withPage(server, view, use, { expected = [], ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
@@ -131,7 +132,7 @@ export async function shows(page, selector, text) {
   await page.locator(selector).filter({ hasText: text }).first().waitFor();
 }
 
-/** Waits until `probe()` gives something true, and returns it. */
+/** Waits until `probe()` returns a true value, and returns this value. */
 export async function until(what, probe) {
   const end = Date.now() + PATIENCE;
   for (;;) {
@@ -142,7 +143,7 @@ export async function until(what, probe) {
   }
 }
 
-/** The dialog's button of this name, pressed. */
+/** Presses the button with this name in the dialog. */
 export const press = (page, name) => page.locator('dialog[open]').getByRole('button', { name, exact: true }).click();
 
 export async function expectNoSidewaysScroll(page, what) {

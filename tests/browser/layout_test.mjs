@@ -1,4 +1,4 @@
-// Narrow and wide screens, light and dark, the keyboard alone, and very many tasks and queues.
+// Narrow and wide screens, light and dark, use with the keyboard only, and many tasks and queues.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { expectNoSidewaysScroll, shows, startServer, until, withPage } from './harness.mjs';
@@ -139,7 +139,7 @@ describe('200,000 tasks over 500 queues', () => {
 
   test('are shown in every view', () => withPage(server, 'now', async (page) => {
     await shows(page, '.tile', /scheduled\s*200\sk/);
-    for (const [view, selector, text] of [['queues', 'main', '500 queues; the 200 with the most to see to'],
+    for (const [view, selector, text] of [['queues', 'main', '500 queues; the 200 that need attention most'],
       ['forecast?span=day', 'main', /1\d\d,\d{3} tasks due from/], ['tasks', 'main', 'The first 100 tasks'],
       ['tasks?queue=shop-499', 'main', 'The first 100 tasks'], ['wheel', 'main', /more tasks wait on disk/]]) {
       await page.goto(`${server.url}/#/${view}`);

@@ -1,5 +1,5 @@
-// Fills a server with what a shop might have: orders to cancel, mails, webhooks that fail, reports.
-// For the tests and the pictures in docs/images: `node lifelike.mjs http://127.0.0.1:7070`.
+// Fills a server with tasks that a shop could have: orders to cancel, mails, failing webhooks, reports.
+// For the tests and for the pictures in docs/images: `node lifelike.mjs http://127.0.0.1:7070`.
 import { pathToFileURL } from 'node:url';
 
 export function client(url) {
@@ -11,7 +11,7 @@ export function client(url) {
   };
 }
 
-/** Numbers that look like chance and are the same each time. */
+/** Returns a generator of pseudo-random numbers, which are the same in each run. */
 function makeRandom(seed) {
   return () => {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
@@ -64,7 +64,7 @@ export async function fill(url, { scale = 1 } = {}) {
   await call('POST', '/v1/schedules/backup/pause');
 }
 
-/** Workers and producers at work for `seconds`. */
+/** Runs workers and producers for `seconds`. */
 export async function work(url, seconds) {
   const call = client(url);
   const end = Date.now() + seconds * 1_000;

@@ -1,5 +1,5 @@
-// A server that tells its figures by itself: the last hour from its history, then its stream. Here
-// the answers are made up, so that they can be known.
+// A page that gets its figures from a history and a stream: first the last hour, then each second. The
+// test simulates the server's answers, so that it knows the expected figures.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { shows, startServer, until, withPage } from './harness.mjs';
@@ -34,7 +34,7 @@ describe('A server with a history and a stream', () => {
         points: Array.from({ length: 360 }, (_, i) => point(now - (360 - i) * 10_000)) })));
       const streamed = { ...point(now, { span_ms: 1_000, accepted: 123, lateness_us: null }),
         recent: { span_ms: 10_000, lateness_us: us(1_500, 25_000), commit_us: us(3_000, 5_000) } };
-      // Comments, other events and line ends of both kinds are part of the form.
+      // The format of the stream also allows comments, other events, and both kinds of line ends.
       const body = `: hello\n\n${event(streamed)}event: task\ndata: {"id":"1"}\r\n\r\n`;
       let opened = 0;
       await page.route('**/v1/events', (route) => {
@@ -50,9 +50,9 @@ describe('A server with a history and a stream', () => {
       await shows(page, '.tile', /store commit p99\s*5\sms/);
       await shows(page, 'main', /the last (1\sh|59\smin)/);
       await shows(page, 'main', '77 queues');
-      // 60 steps of ten seconds, and what the stream told.
+      // 60 steps of ten seconds, and the points from the stream.
       await shows(page, '.verdict', /In the last 10\smin \d+ tasks were handed out more than a second late: 1[12]\d held back by a limit, [56]\d no worker asked/);
-      // A stream that has ended is opened again.
+      // After the stream has ended, the page opens it again.
       await until('opened again', () => opened >= 2);
     });
   });

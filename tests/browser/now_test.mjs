@@ -1,4 +1,4 @@
-// The page as a whole and the view Now.
+// The frame of the page, and the view Now.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -100,7 +100,7 @@ describe('Now', () => {
   }));
 
   test('says when the server does not answer, and when it is back', () => withPage(server, 'now', async (page) => {
-    await page.route('**/v1/events', (route) => route.abort()); // a stream tells that the server lives
+    await page.route('**/v1/events', (route) => route.abort()); // an open stream would show that the server works
     await page.reload();
     await shows(page, '.status', 'live');
     await page.route('**/v1/stats?queues=0', (route) => route.abort());
@@ -118,7 +118,7 @@ describe('Now', () => {
     const asked = page.waitForRequest((request) => request.url().endsWith('/v1/stats?queues=0'), { timeout: 5_000 })
       .then(() => 'asked', () => 'quiet');
     const first = await asked;
-    if (first === 'asked') { // one that was under way
+    if (first === 'asked') { // a request that was already running
       assert.equal(await page.waitForRequest((request) => request.url().endsWith('/v1/stats?queues=0'), { timeout: 5_000 })
         .then(() => 'asked', () => 'quiet'), 'quiet');
     }
@@ -132,7 +132,7 @@ describe('Now', () => {
 
 describe('Now, with a token for some queues', () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'detent-token-'));
-  /** The token; its line of the server's file is added to `file`. */
+  /** Returns a new token, after adding its line to `file`, the token file of the server. */
   const newToken = (file, name, scope) => {
     const made = newTokenText(name, scope);
     fs.appendFileSync(file, made, { mode: 0o600 });

@@ -1,4 +1,4 @@
-// What an open page tells when the server is killed, its store fails or its disk is nearly full.
+// An open page while the server is killed, its store has failed, or its disk is nearly full.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { shows, startServer, until, withPage } from './harness.mjs';
@@ -32,7 +32,7 @@ describe('An open page', () => {
     const widths = await page.evaluate(() => [document.querySelector('.banner').getBoundingClientRect().width, document.body.clientWidth]);
     assert.equal(widths[0], widths[1], 'over the whole width');
     await server.start();
-    await page.getByRole('button', { name: 'Try now' }).click({ timeout: 5_000 }).catch(() => {}); // or it has tried by itself
+    await page.getByRole('button', { name: 'Try now' }).click({ timeout: 5_000 }).catch(() => {}); // the page may have tried already
     await shows(page, '.status', 'live');
     await page.locator('.banner').waitFor({ state: 'hidden' });
     await until('its actions are on', () => pause(page).isEnabled());
@@ -64,7 +64,7 @@ describe('An open page', () => {
   test('of a server whose store has failed has a red banner, whatever its stream tells', () => withPage(server, 'queues', async (page) => {
     await shows(page, '.status', 'live');
     await page.route('**/readyz', (route) => route.fulfill(problem(503, 'the store failed: No space left on device')));
-    await shows(page, '.banner', 'accepts nothing and hands nothing out: the store failed: No space left on device');
+    await shows(page, '.banner', 'cannot accept tasks or hand them out: the store failed: No space left on device');
     await shows(page, '.status', 'not ready');
     assert.ok(await pause(page).isDisabled());
     await page.unroute('**/readyz');

@@ -1,4 +1,4 @@
-// The view Queues: what it shows, and each of its actions.
+// The view Queues and its actions.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { press, shows, startServer, until, withPage } from './harness.mjs';
@@ -17,17 +17,17 @@ describe('More queues than a page can show', () => {
     let told = 0;
     page.on('response', async (response) => {
       if (!response.url().includes('/v1/queues')) return;
-      const answer = await response.json().catch(() => null); // the page is being closed
+      const answer = await response.json().catch(() => null); // the page was closed first
       if (answer) told = Math.max(told, answer.queues.length);
     });
-    await shows(page, 'main', /1,301 queues; of the 1,000 with most tasks and the 200 whose tasks wait longest, the 200 with the most to see to are shown/);
+    await shows(page, 'main', /1,301 queues; of the 1,000 with most tasks and the 200 whose tasks wait longest, the 200 that need attention most are shown/);
     await shows(page, 'td', 'a-small-one');
     await until('200 lines', async () => await page.locator('tbody tr').count() === 200);
     await until('an answer', () => told === 1_000);
     await page.getByLabel('Filter queues by name').fill('TENANT-129');
     await until('tenant-129 and 1290 to 1299', async () => await page.locator('tbody tr').count() === 11);
     await page.getByLabel('Filter queues by name').fill('none');
-    await shows(page, '.empty', 'No queue has such a name.');
+    await shows(page, '.empty', 'No queue name matches.');
     assert.ok(told <= 1_000, 'never more');
   }));
 
@@ -81,10 +81,10 @@ describe('Queues', () => {
 
   test('purges only when the name has been typed', () => withPage(server, 'queues', async (page) => {
     await button(page, 'reports', 'Purge').click();
-    await shows(page, 'dialog', '3 tasks will be gone for good');
+    await shows(page, 'dialog', '3 tasks will be deleted for good');
     await page.locator('dialog input').fill('report');
     await press(page, 'Purge');
-    await shows(page, 'dialog', 'not the same name');
+    await shows(page, 'dialog', 'This is a different name');
     await press(page, 'Cancel');
     assert.equal((await server.call('GET', '/v1/queues/reports')).scheduled, 3);
     await button(page, 'reports', 'Purge').click();

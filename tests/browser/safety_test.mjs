@@ -1,4 +1,4 @@
-// What others have written can do nothing in the page; tokens; nothing leaves the server.
+// Hostile texts of tasks have no effect on the page. Tokens. The page sends nothing to other servers.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { press, shows, startServer, until, withPage } from './harness.mjs';
@@ -98,7 +98,7 @@ describe('A server that asks for a token', () => {
   });
   after(() => server.stop());
 
-  /** Stands for a server with tokens: 401 without the right one, 403 for what changes something. */
+  /** Simulates a server with tokens: 401 without the right token, 403 for a change. */
   const guard = (page, { mayChange }) => page.route('**/v1/**', async (route) => {
     const sent = route.request().headers().authorization;
     const refuse = (status, title) => route.fulfill({ status, contentType: 'application/problem+json',

@@ -1,4 +1,4 @@
-// The views of recurring schedules: the list, one, and the form.
+// The views of recurring schedules: the list, a single schedule, and the form.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { press, shows, startServer, until, withPage } from './harness.mjs';
@@ -27,7 +27,7 @@ describe('Schedules', () => {
     await line(page, 'report').getByRole('button', { name: 'Resume' }).click();
     await line(page, 'report').getByText('active', { exact: true }).waitFor();
     await line(page, 'report').getByRole('button', { name: 'Trigger' }).click();
-    await shows(page, '#messages', /Task \d+ was made/);
+    await shows(page, '#messages', /Task \d+ was created/);
     await line(page, 'report').getByText('ready', { exact: true }).waitFor();
     assert.equal((await server.call('GET', '/v1/queues/reports')).ready, 1);
   }));
@@ -50,7 +50,7 @@ describe('Schedules', () => {
     await shows(page, '.preview', /At 02:30/);
     await shows(page, '.preview li', /02:30 · .* here/);
     await page.getByLabel('Payload of each task').fill('{"n": 12345678901234567890}');
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create' }).click();
     await shows(page, 'h1', 'nightly');
     await shows(page, 'pre', '12345678901234567890');
     const made = await server.call('GET', '/v1/schedules/nightly');
@@ -63,7 +63,7 @@ describe('Schedules', () => {
     await withPage(server, 'schedule/clean/edit', async (page) => {
       await page.getByLabel(/^Every \(/).fill('20m');
       await shows(page, '.preview', 'Every 20 minutes');
-      await page.getByLabel('While the last task lives').selectOption('skip');
+      await page.getByLabel('If the last task has not ended').selectOption('skip');
       await page.getByRole('button', { name: 'Save' }).click();
       await shows(page, 'h1', 'clean');
     });
@@ -76,11 +76,11 @@ describe('Schedules', () => {
   test('tell what is wrong with what is saved', () => withPage(server, 'schedule', async (page) => {
     await page.getByLabel('Name').fill('bad name');
     await page.getByLabel('Queue of its tasks').fill('q');
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create' }).click();
     await shows(page, 'form > .wrong', /name/);
     await page.getByLabel('Payload of each task').fill('{oops');
-    await page.getByRole('button', { name: 'Make it' }).click();
-    await shows(page, 'form > .wrong', 'The payload is no JSON');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await shows(page, 'form > .wrong', 'The payload is not JSON');
   }, { expected: [/400/] }));
 
   test('are removed after a question', async () => {

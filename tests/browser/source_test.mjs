@@ -1,5 +1,5 @@
-// What the dashboard's files may not have, so that no text is ever read as markup or code, and
-// nothing comes from elsewhere. The browser enforces most of it; this says where it is broken.
+// Constructs that the dashboard's files must not use, so that text is never parsed as markup or code,
+// and nothing is loaded from another server. The browser enforces most of this; the test names the line.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';

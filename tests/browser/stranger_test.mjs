@@ -1,6 +1,6 @@
-// Someone who has never seen Detent, who only reads what is on the screen and presses what it says:
-// why was the mail to Ada late, and can the reminder to Grace come tomorrow instead? No address, no
-// selector, no knowledge of ids: labels, roles and text alone.
+// A user who sees Detent for the first time, reads only the screen, and presses what the screen offers.
+// The user wants to know why the mail to Ada was late, and moves the reminder to Grace to tomorrow. The
+// test therefore uses labels, roles and texts only: no addresses, selectors or known ids.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startServer, until, withPage } from './harness.mjs';

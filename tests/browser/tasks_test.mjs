@@ -1,4 +1,4 @@
-// The views Tasks and Task: finding, reading why it was late, moving, running, cancelling.
+// The views Tasks and Task: search, the reason for lateness, move, run now and cancel.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { press, shows, startServer, until, withPage } from './harness.mjs';
@@ -38,7 +38,7 @@ describe('Tasks', () => {
     await page.goto(`${server.url}/#/tasks?due_before=${new Date(Date.now() + 3_600_000 + 9.5 * 60_000).toISOString()}`);
     await until('the first ten', async () => await lines(page) === 10);
     await page.goto(`${server.url}/#/tasks?key=none`);
-    await shows(page, '.empty', 'No task is like that');
+    await shows(page, '.empty', 'No task matches');
   }));
 
   test('are reached by the search field: an id or a key', () => withPage(server, 'now', async (page) => {
@@ -86,7 +86,7 @@ describe('A task', () => {
     await fail('retried', 'no route to host', { delay: '1ms' });
     await fail('retried', 'HTTP 503', { delay: '10m' });
     await withPage(server, 'task/' + id, async (page) => {
-      await shows(page, '.verdict', /It failed and rests: its next attempt is in (10|9)\smin/);
+      await shows(page, '.verdict', /It failed and waits: its next attempt is in (10|9)\smin/);
       await shows(page, '.verdict', '2 attempts failed. The last one said: “HTTP 503”');
       await shows(page, '.way li.failed', /Attempt 1 failed.*by worker w-7.*no route to host/);
       await shows(page, '.way li.failed', /Attempt 2 failed.*HTTP 503/);
@@ -109,7 +109,7 @@ describe('A task', () => {
       await shows(page, '.verdict.bad', 'It is dead: all 1 attempt failed');
       await shows(page, '.verdict', 'broken for good');
       await page.goto(`${server.url}/#/task/${leased}`);
-      await shows(page, '.verdict', /Worker w-7 has been at it for/);
+      await shows(page, '.verdict', /Worker w-7 has had it for/);
       assert.equal(await button(page, 'Run now').count(), 0);
       await page.goto(`${server.url}/#/task/${held}`);
       await shows(page, '.verdict', /It has been due for .*: the queue is paused/);

@@ -1,4 +1,4 @@
-// The parts that only reckon and word: JSON as text, histograms, durations, choices, reasons.
+// The modules that only compute and write text: JSON as text, histograms, durations, choices, reasons.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './no_browser.mjs';
@@ -48,7 +48,7 @@ test('no two marks of an axis read alike', () => {
 test('quantiles are those of what was added', () => {
   const before = ofCounts([0, 10]);
   const now = ofCounts([0, 10, 0, 8, 2]);
-  assert.equal(quantile(since(now, before), 0.4), 0.006); // half of the bucket from 4 to 8 us
+  assert.equal(quantile(since(now, before), 0.4), 0.006); // the middle of the bucket from 4 to 8 us
   assert.equal(quantile(since(now, before), 0.9), 0.012);
   assert.equal(quantile(since(before, before), 0.5), null);
   assert.equal(quantile(ofCounts([...Array(34).fill(0), 5]), 0.99), 0.001 * 2 ** 33);
@@ -107,7 +107,7 @@ test('that no lease is open at this instant does not mean that no worker takes t
 test('the causes of lateness are told, the longest first', () => {
   assert.equal(causesOf(undefined), null);
   assert.equal(causesOf({ before_start: 0, engine: 0, limit: 0, worker: 0 }), null);
-  assert.match(plain(causesOf({ before_start: 0, engine: 0, limit: 2_000, worker: 5_000 })), /^5 s: .*nobody asked.* · 2 s: a pause, /);
+  assert.match(plain(causesOf({ before_start: 0, engine: 0, limit: 2_000, worker: 5_000 })), /^5 s: .*no worker asked.* · 2 s: a pause, /);
   const late = { before_start: 0, engine: 1, limit: 0, worker: 4 };
   assert.equal(lateTasks([{ late: undefined }, { late: { ...late, engine: 0, worker: 0 } }]), null);
   assert.match(lateTasks([{ late }, { late }]), /^10 tasks were handed out more than a second late: 8 no worker asked, 2 server behind\.$/);
@@ -115,7 +115,7 @@ test('the causes of lateness are told, the longest first', () => {
   assert.match(told(leased, null), /Of that: 3 min 10 s: a pause, the rate or the number of leases/);
   const history = [{ started_at: at(-100_000), ended_at: at(-99_000), late_ms: { before_start: 100_000, engine: 0, limit: 0, worker: 0 } }];
   assert.match(told(task({ state: 'completed', history }), null), /Of that: 1 min 40 s: it was due before the server started/);
-  assert.match(told(task({ created_at: at(0), due_at: at(-60_000) }), null), /made 1 min after its due time/);
+  assert.match(told(task({ created_at: at(0), due_at: at(-60_000) }), null), /created 1 min after its due time/);
 });
 
 test('why a task is late is told for each state', () => {
@@ -124,8 +124,8 @@ test('why a task is late is told for each state', () => {
   assert.match(told(task({ state: 'scheduled', due_at: at(60_000) }), null), /^Not late: it is due in 1 min/);
   const history = [{ started_at: at(-600_000), ended_at: at(-598_000), error: 'a' }, { started_at: at(-500_000), ended_at: at(-499_000), error: 'b' }];
   assert.deepEqual(timeSpent(history), { working: 3_000, between: 98_000 });
-  assert.match(told(task({ state: 'scheduled', due_at: at(5_000), attempts: 2, history }), null), /next attempt is in 5 s.*2 attempts failed.*“b”.*took 3 s, and it rested 1 min 38 s/);
-  assert.match(told(task({ state: 'leased', leased_at: at(-10_000), worker: 'w' }), null), /Worker w has been at it for 10 s.*handed out 3 min 10 s after/);
+  assert.match(told(task({ state: 'scheduled', due_at: at(5_000), attempts: 2, history }), null), /next attempt is in 5 s.*2 attempts failed.*“b”.*took 3 s, and it waited 1 min 38 s/);
+  assert.match(told(task({ state: 'leased', leased_at: at(-10_000), worker: 'w' }), null), /Worker w has had it for 10 s.*handed out 3 min 10 s after/);
   assert.match(told(task({ state: 'dead', attempts: 25, history }), null), /dead: all 25 attempts failed.*“b”/);
   assert.match(told(task({ state: 'dead', attempts: 1, history: [] }), null), /it was buried/);
   assert.match(told(task({ state: 'completed', history: [{ started_at: at(-100_000), ended_at: at(-99_000) }] }), null), /only 1 min 40 s after its due time.*work took 1 s/);

@@ -13,7 +13,7 @@ describe('The wheel, the forecast and the cluster', () => {
   });
   after(() => server.stop());
 
-  /** Where on the canvas a slot is, in pixels: rings as wheel_draw.js lays them out. */
+  /** The position of a slot on the canvas, in pixels; wheel_draw.js places the rings in the same way. */
   const placeOf = (size, levels, level, slot) => {
     const inner = size * 0.11;
     const radius = inner + (level + 0.5) * ((size * 0.49 - inner) / levels);
@@ -24,7 +24,7 @@ describe('The wheel, the forecast and the cluster', () => {
   test('the wheel shows its slots, tells the one under the pointer, and lists its tasks', () => withPage(server, 'wheel', async (page) => {
     await shows(page, '.tip', '41 timers');
     await shows(page, 'main', '30 more tasks wait on disk');
-    // In five minutes is on level 2, or on 3 in the minutes before a turn of level 2 ends.
+    // A task due in five minutes is on level 2, or on level 3 shortly before a turn of level 2 ends.
     const { levels } = await server.call('GET', '/v1/wheel');
     const rings = Math.max(3, levels.findLastIndex(({ slots }) => slots.length > 0) + 1);
     const { level, slots } = levels.find(({ slots: some }) => some.some(({ count }) => count >= 40));
@@ -117,7 +117,7 @@ describe('The wheel, the forecast and the cluster', () => {
   }, { expected: [/404/] }));
 
   test('the cluster is one server, which tells its facts', () => withPage(server, 'cluster', async (page) => {
-    await shows(page, '.verdict', 'This server stands alone');
+    await shows(page, '.verdict', 'This server is not part of a cluster');
     await shows(page, '.facts', (await server.call('GET', '/v1/stats')).version);
     await shows(page, '.facts', server.url);
   }));
