@@ -54,8 +54,7 @@ tcp::endpoint endpoint_of(const IpAddress& address, std::uint16_t port) {
 struct Connection {
   explicit Connection(asio::io_context& io) : socket(io) {}
 
-  /// Returns true if the connection can take another request: the host has neither sent bytes nor
-  /// closed it.
+  /// Returns true if the host has neither sent bytes nor closed the connection.
   bool is_quiet() {
     std::array<char, 1> byte{};
     return ::recv(socket.native_handle(), byte.data(), byte.size(), MSG_PEEK | MSG_DONTWAIT) < 0 &&

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Commands and requests that the documentation shows must be right: each `detent …` line of a block
-of code names a command and options that its --help has, each curl a route of the OpenAPI document,
-each `./dev …` a word that ./dev knows. What they answer is tested elsewhere.
+"""Checks the commands and requests in the documentation. Each `detent …` line of a code block
+must name a command and options that its --help lists. Each curl must use a route of the OpenAPI
+document. Each `./dev …` must use a word that ./dev has. Other tests check the answers.
 
-Called with the program, the OpenAPI document and the root of the tree.
+Arguments: the program, the OpenAPI document and the root of the tree.
 """
 
 import functools
@@ -34,7 +34,7 @@ def subcommands(text):
 
 
 def lines_of(text):
-    """Command lines of blocks: all of a `sh` one, those behind a `$` of a `console` one."""
+    """All lines of `sh` blocks, and the lines after `$` of `console` blocks."""
     for block in BLOCK.findall(text):
         block = block.replace("\\\n", " ")
         is_console = re.search(r"^ *\$ ", block, re.MULTILINE)
@@ -46,12 +46,12 @@ def lines_of(text):
 
 
 def words_of(line):
-    """A line's commands, each a list of words; nothing for what is no command line."""
+    """The commands of a line, each as a list of words. Empty if the line is not a command line."""
     try:
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|;&<>()")
         lexer.whitespace_split = True
         words = list(lexer)
-    except ValueError:  # a quote goes on in the next line
+    except ValueError:  # a quoted text continues in the next line
         return
     command = []
     for word in words:
@@ -66,7 +66,7 @@ def words_of(line):
 def wrong_in_detent(words):
     command, text = [], help_of()
     for word in words:
-        if word in ("<", ">", ">>") or re.fullmatch(r"\d+\.\d+\.\d+", word):  # an answer
+        if word in ("<", ">", ">>") or re.fullmatch(r"\d+\.\d+\.\d+", word):  # output
             break
         if re.fullmatch(r"--?[a-z][\w-]*(=.*)?", word):
             option = word.partition("=")[0]
@@ -133,7 +133,7 @@ class Commands(unittest.TestCase):
             for line in lines_of(page.read_text("utf-8")):
                 seen += bool(is_command.match(line))
                 wrong += [f"{page.relative_to(ROOT)}: {one}" for one in wrong_in(line)]
-        self.assertGreater(seen, 50, "the lines are not found any more")
+        self.assertGreater(seen, 50, "too few command lines were found")
         self.assertEqual([], wrong)
 
     def test_wrong_lines_are_found(self):

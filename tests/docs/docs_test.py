@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""What the documentation names must be there: every relative link of every *.md, with its anchor;
-every path of the tree and every test that it mentions; every page under docs/ in the index; every
-case of known wrong answers as a test, and a test for every class of bugs; for every feature
-something that runs and shows it; every name of the glossary in the code; what the start page has
-one type, in the Chinese one; figures that pages take from the code are those of the code; a term of
-the glossary has one meaning.
+"""Checks that the documentation is consistent with the tree:
 
-Called with the root of the tree. Broken pages in a tree of their own show that each check can fail.
+- Every relative link in every *.md has its target, with its anchor.
+- Every path and every test that a page mentions exists. The index lists every page under docs/.
+- Every known wrong answer and every class of bugs has a test. Every feature has a test, example or
+  benchmark. Every name of the glossary is in the code, and every term has one meaning.
+- The Chinese start page has the same code blocks as the English one.
+- Figures that pages copy from the code are equal to those in the code.
+
+Argument: the root of the tree. The tests also use small trees with broken pages, to show that
+each check can fail.
 """
 
 import pathlib
@@ -19,27 +22,27 @@ import unittest
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 
 FOLDERS = "bench|cmake|dashboard|docs|examples|include|packaging|src|tests|tools"
-# A path from the root, in the middle of a text or in backticks; `{a,b}` and `*` stand for several.
+# A path from the root, in running text or in backticks. `{a,b}` and `*` stand for several paths.
 PATH = re.compile(rf"(?<![\w./:-])(?:\.\./)*((?:{FOLDERS})/[\w./{{}},*-]*[\w}}*/])")
-# A file by its name alone, or as it is included: `slab.h`, `detent/cron.h`.
+# A file name without a path, or as in an #include: `slab.h`, `detent/cron.h`.
 NAME = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:h|cc|py|mjs|cjs|md|toml|svg|pml))`")
-# A test beside one named with its path: "src/wheel/a_test.cc, b_test.cc".
+# Further tests after a test with its path: "src/wheel/a_test.cc, b_test.cc".
 TEST_FILE = re.compile(r"(?<![\w./`*}…-])(\w+_test\.(?:cc|py|mjs))\b")
 BENCHMARK = re.compile(r"`\w+_bench[` ]")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 # `Suite.TestThatSaysSomething`, `Suite.*`
 TEST_NAME = re.compile(r"`([A-Z]\w+)\.([A-Z]\w{7,}|\*)`")
-# A test's name without its suite: a sentence of many words.
+# The name of a test without its suite: a sentence of many words.
 SENTENCE = re.compile(r"`((?:[A-Z][a-z0-9]*){5,})`")
 CASE = re.compile(r"`([A-Z]{2}_[A-Z0-9_]+)`")
 CASE_PAGES = ("tests/regress/*/cases.md", "docs/internals/failure-modes.md")
-# A row of failure-modes.md: number, where it happened, where it is prevented, shown by.
+# A row of failure-modes.md: number, where it happened, how it is prevented, which test shows it.
 CLASS = re.compile(r"^\| \*\*(\d+)\. .*\| (.*) \|$", re.MULTILINE)
 CLASSES = 35
 SHOWING_FILE = re.compile(r"`[\w/]+_test\.\w+`|`tests/[\w/.]+`")
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2\s*?$", re.DOTALL | re.MULTILINE)
 SKIPPED = {"node_modules", "build", "data", ".git"}
-# Figures of the code that pages repeat: the page and its words, the source and its words.
+# Figures that a page copies from the code: the page and a pattern, the source and a pattern.
 FIGURES = (
     ("docs/README.md", r"(\d+) classes of bugs", "docs/internals/failure-modes.md",
      r"^# Failure modes: (\d+) classes of bugs"),
@@ -63,9 +66,9 @@ FIGURES = (
            r".*FifoTimerWheel, from ([\d.]+ k) about"),
           (r"dearer from ([\d ]+) on", r".*about equal, from ([\d.]+ k) TimerWheel"))),
 )
-# Where files of others lie: a user's program, what was built or installed.
+# Folders of files that are not in this tree: a user's program, or built and installed files.
 ELSEWHERE = {"app", "build", "etc", "share", "usr"}
-# Files of others, of a user's, or that are made while something runs.
+# Files of other projects or of users, and files that are created at run time.
 NOT_OURS = {"cases.md", "detent.toml", "tokens.toml", "sd_notify.h", "main.cc", "app.cc",
             "x_test.cc"}
 
@@ -79,7 +82,7 @@ def pages(root):
 
 
 def anchors(text):
-    """As GitHub makes them of the headings."""
+    """The anchors of the headings, as GitHub makes them."""
     seen, found = {}, set()
     for heading in re.findall(r"^#{1,6} +(.*?)[ #]*$", FENCE.sub("", text), re.MULTILINE):
         heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
@@ -90,7 +93,7 @@ def anchors(text):
 
 
 def expand(path):
-    """`a/{b,c}.h` is two paths."""
+    """Returns all paths that `a/{b,c}.h` stands for."""
     match = re.search(r"\{([^{}]*)\}", path)
     if not match:
         return [path]
@@ -102,7 +105,7 @@ def is_there(root, path):
     path = path.rstrip("/")
     if "*" in path:
         return any(root.glob(path))
-    # A test or an example may be named by its program, without the ending.
+    # A page may name a test or an example as its program, without the file ending.
     return (root / path).exists() or any(root.glob(path + ".*"))
 
 
@@ -134,7 +137,7 @@ def broken_paths(root, page, names):
 
 
 class Names(dict):
-    """All files of the tree by their name."""
+    """All files of the tree, by name."""
 
     def __init__(self, root):
         super().__init__()
@@ -186,13 +189,13 @@ def terms_not_in_code(root):
 
 
 def value_of(figure):
-    """`3.5 k` and `3 500` are the same."""
+    """Reads a number: `3.5 k` and `3 500` are equal."""
     digits = re.sub(r"[ k]", "", figure)
     return round(float(digits) * (1000 if "k" in figure else 1))
 
 
 def wrong_figures(root):
-    """Figures of FIGURES that differ from the code's, or that the page no longer has."""
+    """Figures in FIGURES that differ from those in the code, or that the page does not have."""
     for page, words, source, code_words in FIGURES:
         if not (root / page).exists() or not (root / source).exists():
             continue
@@ -204,7 +207,7 @@ def wrong_figures(root):
 
 
 def terms_of(cell):
-    """The terms that a row explains: `turn, hand` is two, `shard (of a cluster)` one."""
+    """The terms of a row: `turn, hand` has two, `shard (of a cluster)` has one."""
     return [term.strip() for term in re.split(r"[,/→](?![^(]*\))", cell) if term.strip()]
 
 
@@ -223,7 +226,7 @@ def double_terms(root):
 
 
 def blocks_of(page):
-    """Its blocks of code, but for comments and the text of an error, which are translated."""
+    """The code blocks of a page, without comments and error texts, because these are translated."""
     if not page.exists():
         return []
     blocks = [match[0] for match in FENCE.finditer(page.read_text("utf-8"))]
@@ -231,7 +234,7 @@ def blocks_of(page):
 
 
 def untranslated(root):
-    """Blocks of docs/start.md that docs/zh/start.md has not, or has otherwise."""
+    """Code blocks of docs/start.md that are missing or different in docs/zh/start.md."""
     ours, theirs = blocks_of(root / "docs/start.md"), blocks_of(root / "docs/zh/start.md")
     for block in ours:
         if block not in theirs:
@@ -259,7 +262,7 @@ def missing_tests(root, page, sources):
 
 
 def cases_without_test(root, sources):
-    """A test may say in one more word what it shows: `AB_CASE_WhatHolds`."""
+    """Cases without a test. The name of a test may continue after the case: `AB_CASE_WhatHolds`."""
     for page in (page for pattern in CASE_PAGES for page in root.glob(pattern)):
         for case in CASE.findall(page.read_text("utf-8")):
             if not is_test(sources, r"\w+", rf"{case}(?:_[A-Z][A-Z0-9]*[a-z][A-Za-z0-9]*)?"):
@@ -267,7 +270,7 @@ def cases_without_test(root, sources):
 
 
 def classes_without_test(root):
-    """Rows of the table of classes that are missing, or name no test."""
+    """Rows that are missing in the table of classes, or that name no test."""
     page = root / CASE_PAGES[1]
     rows = dict(CLASS.findall(page.read_text("utf-8")))
     for number in range(1, CLASSES + 1):

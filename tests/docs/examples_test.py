@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The C++ examples of the pages and of the headers' comments compile, without a warning; and what
-does not compile says why.
+"""Compiles the C++ examples of the pages and of the header comments, without warnings. An example
+that cannot be compiled must say why.
 
-examples.cc.in says what stands around each. A line of … alone parts an example in two; elsewhere …
-stands for nothing. Called with the root of the tree and the compiler, which gets the further
-arguments.
+examples.cc.in has the code around each example. A line with only … splits an example into two
+parts. Every other … is removed. Arguments: the root of the tree, the compiler, and further
+compiler arguments.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ COMPILE = [*sys.argv[2:], "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}"
            "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-Wno-unused-variable",
            "-Wno-unused-but-set-variable", "-Wno-unused-parameter", "-Wno-unused-private-field",
            "-Wno-unused-function", "-Wno-unknown-warning-option",
-           "-Wno-subobject-linkage"]  # where #line names a file, g++ takes it for a header
+           "-Wno-subobject-linkage"]  # because #line names headers
 PAGES = [ROOT / "README.md", ROOT / "clients/cpp/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 HEADERS = [path for path in sorted((ROOT / "include").rglob("*.h")) if "internal" not in path.parts]
 BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -37,7 +37,7 @@ def blocks(path):
 
 
 def statements(block):
-    """As they can stand anywhere."""
+    """The statements, in a form that is valid at any place."""
     block = re.sub(r"^(#include|using namespace) .*\n", "", block, flags=re.MULTILINE)
     return block.replace("int main()", "void main_()").replace("…", "")
 
@@ -65,7 +65,7 @@ class Examples(unittest.TestCase):
                       f'#line {number + 1} "{template}"']
         there = {(path, index) for path, all_of in shown.items()
                  for index in range(1, len(all_of) + 1)}
-        self.assertEqual(there - used, set(), "examples.cc.in does not have these")
+        self.assertEqual(there - used, set(), "examples.cc.in does not use these examples")
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder, "examples.cc")
             source.write_text("\n".join(lines), encoding="utf-8")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The commands of the guides are run, page by page, against a server of their own, and what they
-print is compared with what the page says.
+"""Runs the commands of the guides, page by page, each page with its own server. Compares the
+output with the output that the page shows.
 
-A ```console block is a session: lines with `$ ` are run by one shell for the whole page, what
-follows each is its output. Numbers, times and tokens may differ, and `…` stands for anything.
-Called with the program, the build folder, the root of the tree; --write puts what was printed into
-the pages.
+A ```console block is a session. One shell runs all lines of a page that begin with `$ `; the
+lines after a command are its output. Numbers, times and tokens may differ, and `…` matches any
+text. Arguments: the program, the build folder and the root of the tree. With --write, the real
+output replaces the output in the pages.
 """
 
 import os
@@ -27,7 +27,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def sessions(text):
-    """The commands of each block, each with the output that the page shows."""
+    """The commands of each block, with the output that the page shows."""
     for block in BLOCK.findall(text):
         session = []
         for line in block.replace("\\\n", "\\\0").splitlines():
@@ -39,7 +39,7 @@ def sessions(text):
 
 
 def shape(output):
-    """What of an output is the same each time."""
+    """The part of an output that is the same in each run."""
     output = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)", "TIME", output)
     output = re.sub(r"\d+(?:\.\d+)?", "N", output)
     output = re.sub(r"\bN(?:us|s)\b", "Nms", output)
@@ -48,7 +48,7 @@ def shape(output):
 
 def agrees(shown, printed):
     shown, printed = shape(shown), shape(printed)
-    if "…" in shown:  # a line of its own: any lines
+    if "…" in shown:  # alone on a line, it matches any number of lines
         begin, end = shown[:shown.index("…")], shown[shown.index("…") + 1:]
         kept = printed[len(printed) - len(end):] if end else []
         return agrees("\n".join(begin + end), "\n".join(printed[:len(begin)] + kept))
@@ -58,7 +58,7 @@ def agrees(shown, printed):
 
 
 class Server:
-    """With the sink `mail`, for a Redis that a page may start."""
+    """A server with the sink `mail`, which is a Redis that a page may start."""
 
     def __init__(self, folder):
         self.redis = str(free_port())
@@ -78,7 +78,7 @@ class Server:
 
 
 def run(commands):
-    """What each of the commands prints, in one shell."""
+    """Runs all commands in one shell. Returns the output of each."""
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
         script = ""
@@ -93,7 +93,7 @@ def run(commands):
             check=False, env={"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8",
                               "HOME": folder, "DETENT_URL": f"http://{server.http}"})
         server.stop()
-        if "redis-server" in script:  # where the page came to no end
+        if "redis-server" in script:  # stop it, because the page may have failed before its end
             subprocess.run(["redis-cli", "-p", server.redis, "shutdown", "nosave"],
                            capture_output=True, check=False)
         outputs = shell.stdout.split("\0")[:-1]
@@ -120,7 +120,7 @@ class Guides(unittest.TestCase):
         for page in PAGES:
             with self.subTest(page.name):
                 steps = [step for session in sessions(page.read_text("utf-8")) for step in session]
-                self.assertTrue(steps, "the page runs nothing")
+                self.assertTrue(steps, "the page has no commands")
                 outputs = run([command for command, _ in steps])
                 if WRITE:
                     write(page, outputs)
@@ -134,7 +134,7 @@ class Guides(unittest.TestCase):
         (first, second, third), = sessions(text)
         outputs = run([first[0], second[0], third[0]])
         self.assertTrue(agrees(first[1], outputs[0]), outputs)
-        self.assertFalse(agrees(second[1], outputs[1]), "an output that is not shown")
+        self.assertFalse(agrees(second[1], outputs[1]), "output that the page does not show")
         self.assertTrue(agrees(third[1], outputs[2]))
         self.assertFalse(agrees("a N c", "a 1 b"))
         self.assertTrue(agrees("a … d\n…\nz", "a b c d\n1\n2\nz"))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The table of scopes in docs/operating/security.md has every route, with the scope that the
-server asks for (src/server/routes.cc), and no other route.
+"""Checks the table of scopes in docs/operating/security.md: it must have every route, with the
+scope that the server requires (src/server/routes.cc), and no other routes.
 
-Called with the root of the tree. A wrong table shows that each fault is found.
+Argument: the root of the tree. A test with a wrong table shows that every error is found.
 """
 
 import json
@@ -15,9 +15,10 @@ ROOT = pathlib.Path(sys.argv[1]).resolve()
 
 ROUTE = re.compile(r'add(?:_with_query)?\("([A-Z]+)", "([^"]+)", Need::(\w+)')
 OPEN = re.compile(r'serve\("([^"]+)"')
-# `GET /a`, `/b`: the second has the method of the first. `/c/…`: whatever begins so.
+# In "`GET /a`, `/b`" the second route has the method of the first. `/c/…` stands for all routes
+# that begin with `/c/`.
 SPAN = re.compile(r"`(?:([A-Z]+(?:, [A-Z]+)*) )?(/[^`]*)`")
-# How the cell "needs" begins, for each need of the code.
+# The first words of the cell "needs", for each need in the code.
 WORDS = {"nothing": "nothing", "any_token": "any token", "look": "any scope for the queue",
          "look_all": "any scope for all queues", "produce": "`produce` for",
          "consume": "`consume` for", "admin": "`admin` for the queue",
@@ -25,13 +26,13 @@ WORDS = {"nothing": "nothing", "any_token": "any token", "look": "any scope for 
 
 
 def routes_of(code):
-    """Method and path, with the need."""
+    """The method, the path and the need of each route."""
     routes = {(method, path): need for method, path, need in ROUTE.findall(code)}
     return routes | {("GET", path): "nothing" for path in OPEN.findall(code)}
 
 
 def rows_of(page):
-    """Method, path and what the cell behind it says, for each path of the table."""
+    """For each path in the table: its method, the path, and the text of the next cell."""
     table = page[page.index("| route | needs |"):].split("\n\n")[0]
     for line in table.splitlines()[2:]:
         cells = line.strip("| ").split(" | ")

@@ -1,5 +1,6 @@
-"""Each kind of sink alone, against its real broker: what is acknowledged is there, also when the
-broker goes and comes back; what it refuses is told apart from its being away.
+"""Tests each kind of sink with its real broker, without a server. Acknowledged messages must be
+in the broker, even if the broker goes down and comes back. A refused message must differ from a
+broker that is down.
 
     python3 adapters_test.py KAFKA_MOCK SEND_TO_SINK
 """
@@ -24,7 +25,7 @@ class Sender:
                                         preexec_fn=die_with_parent)
 
     def send(self, count, size=10):
-        """How many were acknowledged, refused, failed; and the last error."""
+        """Returns how many were acknowledged, refused and failed, and the last error."""
         self.process.stdin.write(f"{count} {size}\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
@@ -33,11 +34,11 @@ class Sender:
         return (*map(int, counts), error)
 
     def send_until_acknowledged(self):
-        """One at a time: a connection that is lost is made again by itself."""
+        """Sends single messages until one is acknowledged. The sink connects again by itself."""
         wait_for(lambda: self.send(1)[0] == 1, "one is acknowledged")
 
     def close(self):
-        """Its exit status, once what it has under way is given up."""
+        """Ends the program, which gives up its open messages. Returns its exit status."""
         self.process.stdin.close()
         status = self.process.wait(60)
         self.process.stdout.close()
@@ -50,7 +51,7 @@ class Sender:
 
 
 class FakeRedis:
-    """Answers whatever it is told with the same bytes."""
+    """Answers every request with the same bytes."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -67,7 +68,7 @@ class FakeRedis:
                 connection.recv(1 << 16)
                 connection.sendall(self.answer)
         except OSError:
-            pass  # the end
+            pass  # the connection was closed
 
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
@@ -181,7 +182,7 @@ class ToNats(Cases, unittest.TestCase):
         *counts, error = sender.send(2, 200_000)
         self.assertEqual(counts, [0, 2, 0], error)
         self.assertIn("message size exceeds", error)
-        # Above what the server takes at all; the last with its headers only.
+        # Larger than the server accepts; the last message is too large only with its headers.
         for size in (2_000_000, 2 ** 20 + 1, 2 ** 20 - 40):
             *counts, error = sender.send(1, size)
             self.assertEqual(counts, [0, 1, 0], error)
@@ -205,8 +206,8 @@ class ToNats(Cases, unittest.TestCase):
         sender = self.sender()
         sender.send_until_acknowledged()
         self.broker.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.broker.process.pid, os.WSTOPPED)  # all its threads
-        *counts, error = sender.send(500, 90_000)  # more than the kernel takes for it
+        os.waitid(os.P_PID, self.broker.process.pid, os.WSTOPPED)  # all threads are stopped
+        *counts, error = sender.send(500, 90_000)  # more than the kernel buffers for a connection
         self.assertEqual(counts, [0, 0, 500], error)
         self.broker.process.send_signal(signal.SIGCONT)
         sender.send_until_acknowledged()

@@ -1,7 +1,9 @@
-"""Three brokers behind one face, each a process of the test's own on a free port of loopback.
+"""Three brokers with the same interface. Each is a process of the test on a free port of
+127.0.0.1.
 
-url: what stands in the file of --sinks; kill(): at once, as by kill -9 where that is meant;
-start(): again, on what it kept; messages(): (id, fields, body) of all it holds, as it has them.
+url: the address for the file of --sinks. kill(): stops the broker immediately, with kill -9 if
+possible. start(): starts it again with its stored data. messages(): (id, fields, body) of all
+messages that it has, in its order.
 """
 
 import base64
@@ -23,7 +25,7 @@ def wait_for(is_so, what):
 
 
 class Broker:
-    """A program that listens on a port."""
+    """A broker that is a program with a port."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="detent-sink-")
@@ -74,7 +76,7 @@ class Redis(Broker):
 
 
 class Nats(Broker):
-    """With a JetStream stream of files that holds the subject `due`."""
+    """nats-server with a JetStream stream on disk that stores the subject `due`."""
 
     def command(self):
         return ["nats-server", "-a", "127.0.0.1", "-p", self.port, "-js", "-sd",
@@ -97,7 +99,7 @@ class Nats(Broker):
             return False
 
     def ask(self, subject, request):
-        """One request of JetStream's API, by NATS' protocol, which is of lines of text."""
+        """Sends one request to the JetStream API. The NATS protocol consists of lines of text."""
         body = json.dumps(request).encode()
         with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
             stream = connection.makefile("rwb")
@@ -125,8 +127,8 @@ class Nats(Broker):
 
 
 class Kafka:
-    """librdkafka's mock cluster (kafka_mock.cc): what it holds is in memory, so it goes down and
-    comes up, as a broker that cannot be reached."""
+    """librdkafka's mock cluster (kafka_mock.cc). Its messages are in memory, so it is not killed.
+    Its broker goes down and comes up, like a broker that cannot be reached."""
 
     program = None
 
@@ -138,7 +140,7 @@ class Kafka:
 
     @property
     def url(self):
-        # Not 30 s to wait for what a test took away.
+        # Do not wait the usual 30 s for messages that a test has prevented.
         return (f"kafka://{self.address}/due?message.timeout.ms=2000&reconnect.backoff.max.ms=200"
                 "&message.max.bytes=100000&sasl.password=s3cret")
 

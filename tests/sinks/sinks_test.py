@@ -1,4 +1,5 @@
-"""Due tasks from the program to real brokers, which are killed and come back, as the server does.
+"""The server delivers due tasks to real brokers. The brokers and the server are killed and
+started again.
 
     DETENT_BINARY=… python3 sinks_test.py KAFKA_MOCK
 """
@@ -24,7 +25,7 @@ MANY = 1_000
 
 
 class Server:
-    """With the sink `events`, and the queue `q` that goes there."""
+    """A server with the sink `events`. The queue `q` goes to this sink."""
 
     def __init__(self, broker):
         self.folder = tempfile.TemporaryDirectory(prefix="detent-sinks-")
@@ -84,7 +85,7 @@ class Server:
 
 
 class Cases:
-    """What every broker must show. `make` starts one."""
+    """The tests for every broker. `make` starts one."""
 
     def setUp(self):
         self.broker = self.make()
@@ -176,7 +177,7 @@ class ToNats(Cases, unittest.TestCase):
         wait_for(lambda: "no stream holds the subject" in server.log.read_text(), "it is told")
         self.assertEqual(server.queue()["ready"] + server.queue()["leased"], 1)
         self.broker.kill()
-        self.broker.start()  # which makes the stream
+        self.broker.start()  # this also creates the stream
         wait_for(server.is_done, "the task is completed")
 
     def test_a_message_that_the_stream_refuses_is_dead_after_its_attempts(self):
