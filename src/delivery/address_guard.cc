@@ -100,8 +100,8 @@ Result<AddressGuard> AddressGuard::parse(std::string_view allowed) {
     if (!block) {
       return Error{ErrorCode::invalid_argument,
                    "\"" + std::string(text) +
-                       "\" is no block of addresses; expected ADDRESS or ADDRESS/BITS, with no "
-                       "bit set behind BITS, and commas between",
+                       "\" is not a block of addresses; expected ADDRESS or ADDRESS/BITS, with no "
+                       "bits set after BITS, and commas between blocks",
                    "webhook_allow"};
     }
     guard.allowed_.push_back(*block);

@@ -192,8 +192,10 @@ void Deliverer::admit(Delivery delivery, MonotonicTime now) {
   Result<net::HttpUrl> url = net::parse_http_url(delivery.url);
   if (!url) return end(lease, not_allowed(url.error().message));
   if (delivery.keys.empty() && !has_keys()) {
-    return end(lease, not_allowed("no key signs it: start the server with --webhook-keys, or give "
-                                  "the queue keys of its own"));
+    return end(
+        lease,
+        not_allowed("there is no key to sign it: start the server with --webhook-keys, or give "
+                    "the queue its own keys"));
   }
   HostCall call{.delivery = std::move(delivery), .url = *std::move(url)};
   if (const auto delay = lines_.admit(call, now)) return end(lease, given_back(*delay));

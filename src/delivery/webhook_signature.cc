@@ -36,7 +36,7 @@ Result<WebhookKey> WebhookKey::parse(std::string_view text) {
   if (text.starts_with(kPrefix)) secret = decode_base64(text.substr(kPrefix.size()));
   if (!secret || secret->size() < kLeastWebhookKeyBytes || secret->size() > kMaxWebhookKeyBytes) {
     return Error{ErrorCode::invalid_argument,
-                 "a webhook key is whsec_ and base64, with padding, of 24 to 64 bytes", ""};
+                 "a webhook key must be whsec_ and then 24 to 64 bytes in base64 with padding", ""};
   }
   return WebhookKey(*std::move(secret));
 }

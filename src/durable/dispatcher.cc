@@ -243,7 +243,7 @@ void Dispatcher::run(const std::shared_ptr<Attempt>& attempt) {
     ending.error = thrown.what();
   } catch (...) {
     // The attempt has failed. The type of the exception is unknown.
-    ending.error = "the handler threw something that is no std::exception";
+    ending.error = "the handler threw an object that is not a std::exception";
   }
   std::vector<Ending> endings;
   endings.push_back(std::move(ending));

@@ -155,7 +155,7 @@ TEST_F(DurableSchedulerTest, WhatIsThrownIsTheErrorOfAnAttemptThatFailed) {
   EXPECT_EQ(failed.attempts, 1u);
   EXPECT_EQ(failed.error, "no route to ada");
   EXPECT_EQ(scheduler().find(odd).value().error,
-            "the handler threw something that is no std::exception");
+            "the handler threw an object that is not a std::exception");
 }
 
 TEST_F(DurableSchedulerTest, AnAttemptFollowsAfterTheBackoffUntilTheLast) {

@@ -46,7 +46,7 @@ void append_joined(std::string& out, const Texts& texts, char separator) {
 /// The result for each element of a part that failed.
 std::string element_error(const net::HttpResponse& answer, Kind kind) {
   const Error error = is_success(answer)
-                          ? Error{ErrorCode::internal, "what the shard answered cannot be read", ""}
+                          ? Error{ErrorCode::internal, "the answer of the shard cannot be read", ""}
                           : json::parse_problem(answer.status, answer.body);
   std::string problem = json::render_problem(error);
   // The error text of the shard itself, even if this version does not know its other fields.
@@ -183,8 +183,8 @@ Step take_names_apart(net::HttpRequest&& request, const NamesBody& body, std::st
   }
   if (several.size() > 1 && size_of(body.others) > kMostRepeatedBytes) {
     return problem({ErrorCode::too_large,
-                    "what stands beside \"" + std::string(list) + "\" has more than " +
-                        std::to_string(kMostRepeatedBytes) + " bytes and is for several shards",
+                    "the fields next to \"" + std::string(list) + "\" have more than " +
+                        std::to_string(kMostRepeatedBytes) + " bytes and go to several shards",
                     ""});
   }
   return take_apart(std::move(request), elements,

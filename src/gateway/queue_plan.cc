@@ -91,8 +91,8 @@ Step remove_rest(const Removal& removal, net::HttpResponse home) {
 net::HttpResponse half_removed(net::HttpResponse failure) {
   if (failure.status != 409) return failure;
   return problem({ErrorCode::conflict,
-                  "the queue has got a task while it was removed, and some of its partitions are "
-                  "gone: DELETE it again once it is empty, or send the PATCH that made it",
+                  "the queue got a task while it was removed, and some of its partitions are "
+                  "gone: DELETE it again when it is empty, or send the PATCH that made it",
                   "queue"});
 }
 
@@ -166,7 +166,7 @@ Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardM
     const auto patch = json::parse_queue_patch(request.body);
     if (patch && patch->partitions.value_or(1) > shards) {
       return problem({ErrorCode::invalid_argument,
-                      "a queue has at most as many partitions as the cluster has shards: " +
+                      "a queue can have at most as many partitions as the cluster has shards: " +
                           std::to_string(shards),
                       "partitions"});
     }

@@ -106,7 +106,7 @@ TEST_F(QueueRemoval, APutThatMeetsItIsToldAndASecondOneGoesOn) {
   ASSERT_EQ(make(), 200);
   when("DELETE", 7, [this] { EXPECT_EQ(put_into(0), 201); });
   EXPECT_EQ(ask("DELETE", kPath), 409);
-  EXPECT_TRUE(said("DELETE it again once it is empty, or send the PATCH")) << last_.answer.body;
+  EXPECT_TRUE(said("DELETE it again when it is empty, or send the PATCH")) << last_.answer.body;
   EXPECT_FALSE(records_.contains(7));
   EXPECT_EQ(put_into(7), 503);
   EXPECT_EQ(ask("GET", kPath), 200);

@@ -49,11 +49,12 @@ Plan look_for_schedule(const net::HttpRequest& request, ShardNumber shards,
 net::HttpResponse is_elsewhere(const std::string& target) {
   const std::string path = path_of_schedule(target);
   const auto name = net::percent_decode(path.substr(path.rfind('/') + 1));
-  return problem({ErrorCode::conflict,
-                  "schedule " + name.value_or("") +
-                      " makes tasks for a queue of another shard: remove it first to have it make "
-                      "them for this one",
-                  "queue"});
+  return problem(
+      {ErrorCode::conflict,
+       "schedule " + name.value_or("") +
+           " creates tasks for a queue of another shard: remove it first, then create it "
+           "for this queue",
+       "queue"});
 }
 
 Plan remove_from(const net::HttpRequest& request, const std::vector<ShardNumber>& shards,

@@ -34,8 +34,8 @@ Result<void> set(rd_kafka_conf_t* conf, const std::string& name, const std::stri
   // too, for example the part of a password after an "&".
   const bool is_name = result != RD_KAFKA_CONF_UNKNOWN || name.find('.') != std::string::npos;
   return Error{ErrorCode::invalid_argument,
-               is_name ? "librdkafka does not take the setting " + name + " with this value"
-                       : "librdkafka does not know a setting (an & in a password is %26)",
+               is_name ? "librdkafka does not accept the setting " + name + " with this value"
+                       : "librdkafka does not know a setting; write an & in a password as %26",
                "sinks"};
 }
 

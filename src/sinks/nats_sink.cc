@@ -63,7 +63,7 @@ std::int64_t number_of(std::string_view json, std::string_view name) {
 Result<void> read_answer(std::string_view json) {
   if (json.find("\"error\":") == std::string_view::npos) {
     if (number_of(json, "\"seq\":") > 0) return ok();
-    return unavailable("the answer is not of a stream");
+    return unavailable("the answer does not come from a stream");
   }
   const std::int64_t number = number_of(json, "\"err_code\":");
   const bool is_refusal = std::ranges::find(kRefusals, number) != kRefusals.end();

@@ -40,11 +40,11 @@ Result<std::string> decode(std::string_view text) {
       const char* const end = digits + std::min<std::size_t>(2, text.size() - i - 1);
       const auto [stop, error] = std::from_chars(digits, end, byte, 16);
       if (error != std::errc{} || stop != digits + 2) {
-        return wrong("a % is not followed by two hexadecimal digits");
+        return wrong("a % must be followed by two hexadecimal digits");
       }
       i += 2;
     }
-    if (byte < ' ' || byte > '~') return wrong("it is not of printable ASCII");
+    if (byte < ' ' || byte > '~') return wrong("it must be printable ASCII");
     decoded += static_cast<char>(byte);
   }
   return decoded;
@@ -64,36 +64,36 @@ bool is_broker(std::string_view text) {
 Result<void> read_brokers(std::string_view hosts, SinkAddress& address) {
   while (!hosts.empty()) {
     const std::string_view broker = cut(hosts, ',');
-    if (!is_broker(broker)) return wrong("a broker is HOST:PORT");
+    if (!is_broker(broker)) return wrong("a broker must be HOST:PORT");
     address.brokers.emplace_back(broker);
   }
   if (address.brokers.empty()) return wrong("there is no broker");
   if (address.kind == SinkAddress::Kind::redis && address.brokers.size() > 1) {
-    return wrong("a Redis is one server");
+    return wrong("Redis takes only one HOST:PORT");
   }
   return ok();
 }
 
 Result<void> read_log_in(std::string_view log_in, SinkAddress& address) {
   if (address.kind == SinkAddress::Kind::kafka) {
-    return wrong("a log-in to Kafka is in settings: sasl.username and sasl.password");
+    return wrong("a log-in to Kafka must be in the settings sasl.username and sasl.password");
   }
   ASSIGN_OR_RETURN(address.user, decode(cut(log_in, ':')));
   ASSIGN_OR_RETURN(address.password, decode(log_in));
-  if (address.password.empty()) return wrong("there is no password before the @");
+  if (address.password.empty()) return wrong("the log-in before the @ has no password");
   return ok();
 }
 
-/// All others would not be known before the first message, or never.
+/// Checks settings here, because a broker would notice a wrong one at the first message, or never.
 Result<void> check_setting(SinkAddress::Kind kind, const std::string& name,
                            const std::string& value) {
-  if (kind == SinkAddress::Kind::kafka) return ok();  // librdkafka knows its own
-  if (kind == SinkAddress::Kind::nats) return wrong("nothing follows the subject of NATS");
+  if (kind == SinkAddress::Kind::kafka) return ok();  // librdkafka checks its settings
+  if (kind == SinkAddress::Kind::nats) return wrong("nothing may follow the subject of NATS");
   std::uint64_t number = 0;
   const char* const end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, number);
   const bool is_number = error == std::errc{} && stop == end && number > 0;
-  if (name != "maxlen" || !is_number) return wrong("only maxlen=N follows the stream of Redis");
+  if (name != "maxlen" || !is_number) return wrong("only ?maxlen=N may follow the stream of Redis");
   return ok();
 }
 
@@ -120,7 +120,7 @@ Result<SinkAddress> parse_sink_address(std::string_view url) {
   } else if (scheme == "redis") {
     address.kind = SinkAddress::Kind::redis;
   } else {
-    return wrong("it begins with kafka://, nats:// or redis://");
+    return wrong("it must begin with kafka://, nats:// or redis://");
   }
   url.remove_prefix(std::min(scheme.size() + 3, url.size()));
   std::string_view query = url;
@@ -132,7 +132,7 @@ Result<SinkAddress> parse_sink_address(std::string_view url) {
   TRY(read_brokers(cut(rest, '/'), address));
   ASSIGN_OR_RETURN(address.target, decode(rest));
   if (address.target.empty() || address.target.find_first_of(" *>") != std::string::npos) {
-    return wrong("behind the brokers there is a topic, subject or stream, without * and >");
+    return wrong("a topic, subject or stream, without * and >, must follow the brokers");
   }
   TRY(read_settings(query, address));
   return address;
@@ -156,7 +156,7 @@ Result<std::map<std::string, SinkAddress>> parse_sink_lines(std::string_view lin
     Result<SinkAddress> address = parse_sink_address(line);
     if (!address) return with_context(of_line, std::move(address).error());
     if (!sinks.emplace(name, *std::move(address)).second) {
-      return with_context(of_line, wrong("its name is there twice"));
+      return with_context(of_line, wrong("its name is used twice"));
     }
   }
   return sinks;
