@@ -65,7 +65,7 @@ TEST(AddressGuard, RefusesEverySpecialBlockFromEndToEnd) {
   }
 }
 
-TEST(AddressGuard, AllowsThePublicInternetUpToThem) {
+TEST(AddressGuard, AllowsThePublicAddressesNextToThem) {
   const AddressGuard guard;
   for (const char* address :
        {"1.0.0.0",         "8.8.8.8",         "9.255.255.255",   "11.0.0.0",
@@ -80,7 +80,7 @@ TEST(AddressGuard, AllowsThePublicInternetUpToThem) {
   }
 }
 
-TEST(AddressGuard, JudgesAWrappedAddressByWhatIsInside) {
+TEST(AddressGuard, ChecksTheAddressInsideAnotherAddress) {
   const AddressGuard guard;
   for (const char* prefix : {"::ffff:", "64:ff9b::"}) {
     for (const char* inside : {"127.0.0.1", "10.0.0.1", "169.254.169.254", "0.0.0.0"}) {
@@ -93,7 +93,7 @@ TEST(AddressGuard, JudgesAWrappedAddressByWhatIsInside) {
   EXPECT_FALSE(allows(with_lan, "::ffff:127.0.0.1"));
 }
 
-TEST(AddressGuard, AllowsBesidesWhatItIsTold) {
+TEST(AddressGuard, AlsoAllowsTheBlocksOfTheOperator) {
   const AddressGuard guard = AddressGuard::parse("10.1.0.0/16,fd00::/8,192.168.1.7").value();
   EXPECT_TRUE(allows(guard, "10.1.255.255", 22));
   EXPECT_TRUE(allows(guard, "fd12::1", 8080));
@@ -104,7 +104,7 @@ TEST(AddressGuard, AllowsBesidesWhatItIsTold) {
   EXPECT_FALSE(allows(guard, "192.168.1.8"));
 }
 
-TEST(AddressGuard, AllowsNoPortOfAnotherProtocolOutside) {
+TEST(AddressGuard, RefusesPortsOfOtherProtocols) {
   const AddressGuard guard;
   for (const auto port : std::to_array<std::uint16_t>({80, 443, 1024, 8080, 65535})) {
     EXPECT_TRUE(allows(guard, "8.8.8.8", port)) << port;
@@ -114,7 +114,7 @@ TEST(AddressGuard, AllowsNoPortOfAnotherProtocolOutside) {
   }
 }
 
-TEST(AddressGuard, SaysWhatIsRefusedAndWhy) {
+TEST(AddressGuard, ErrorsNameTheAddressAndTheReason) {
   const AddressGuard guard;
   EXPECT_EQ(guard.check(*IpAddress::parse("169.254.169.254"), 80).error().message,
             "169.254.169.254 is refused: link-local");
@@ -124,7 +124,7 @@ TEST(AddressGuard, SaysWhatIsRefusedAndWhy) {
             "port 25 is refused: below 1024 only 80 and 443 may be called");
 }
 
-TEST(AddressGuard, RefusesAListThatIsNone) {
+TEST(AddressGuard, RefusesAWrongList) {
   for (const char* list : {"10.0.0.0/33", "localhost", "10.0.0.1/8", "10.0.0.0/8 ,::1", ",",
                            "10.0.0.0/8,,::1", "127.1", " "}) {
     const auto guard = AddressGuard::parse(list);

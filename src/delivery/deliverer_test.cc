@@ -140,7 +140,7 @@ class DelivererTest : public ::testing::Test {
                        {.limits = {.first_calls = 2, .line_per_call = 1}}};
 };
 
-TEST_F(DelivererTest, CompletesWhatWasTaken) {
+TEST_F(DelivererTest, CompletesAnAcceptedTask) {
   source_.add({due(7)});
   FakeCall call = calls_.next();
   EXPECT_EQ(call.url.target, "/hook");
@@ -164,7 +164,7 @@ TEST_F(DelivererTest, FailsWithTheDelayThatTheReceiverAsksFor) {
   EXPECT_EQ(ended[0].verdict.delay, 77s);
 }
 
-TEST_F(DelivererTest, BuriesWhatHasNoUrlToCall) {
+TEST_F(DelivererTest, BuriesATaskWithoutAUrl) {
   source_.add({due(1, "http://127.1/")});
   const auto ended = source_.await_ended(1);
   EXPECT_EQ(ended[0].verdict.verb, Verdict::Verb::bury);
@@ -172,7 +172,7 @@ TEST_F(DelivererTest, BuriesWhatHasNoUrlToCall) {
   EXPECT_TRUE(calls_.empty());
 }
 
-TEST_F(DelivererTest, SignsByTheKeysOfTheQueueOrByItsOwn) {
+TEST_F(DelivererTest, SignsWithTheKeysOfTheQueueOrOfTheServer) {
   const std::string queue_key = "whsec_" + std::string(32, 'B');
   source_.add({due(1)});
   EXPECT_EQ(calls_.next().request.header("webhook-signature").size(), 47u);
@@ -186,7 +186,7 @@ TEST_F(DelivererTest, SignsByTheKeysOfTheQueueOrByItsOwn) {
             sign_webhook(keys, {.id = "task_512", .sent = sent, .body = "null"}));
 }
 
-TEST_F(DelivererTest, SignsByOtherKeysFromNowOn) {
+TEST_F(DelivererTest, SignsWithReplacedKeys) {
   source_.add({due(1)});
   const std::string before(calls_.next().request.header("webhook-signature"));
   deliverer_.set_keys({own_keys().front(), WebhookKey::make().value()});
@@ -195,7 +195,7 @@ TEST_F(DelivererTest, SignsByOtherKeysFromNowOn) {
   EXPECT_TRUE(after.starts_with(before + " v1,")) << after;
 }
 
-TEST_F(DelivererTest, AHostThatAnswersNobodyHoldsUpNoOther) {
+TEST_F(DelivererTest, AHostThatDoesNotAnswerDelaysNoOther) {
   source_.add(many(1, 200, "dead.test"));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(calls_.next().url.host, "dead.test");
   // Of 200 deliveries, two are called and two wait. The others go back to the engine, for later.
@@ -213,7 +213,7 @@ TEST_F(DelivererTest, AHostThatAnswersNobodyHoldsUpNoOther) {
   }
 }
 
-TEST_F(DelivererTest, GivesBackWhatWaitedTooLong) {
+TEST_F(DelivererTest, GivesBackDeliveriesThatWaitedTooLong) {
   source_.add(many(1, 4, "slow.test"));
   for (int i = 0; i < 2; ++i) calls_.next();
   clock_.await_waiters(1);
@@ -222,7 +222,7 @@ TEST_F(DelivererTest, GivesBackWhatWaitedTooLong) {
   EXPECT_EQ(source_.await_ended(2).at(0).verdict.verb, Verdict::Verb::release);
 }
 
-TEST_F(DelivererTest, AsksASourceThatHasNothingAndDoesNotWaitOnlyNowAndThen) {
+TEST_F(DelivererTest, AsksASourceThatAnswersEmptyOnlyFromTimeToTime) {
   source_.close();
   clock_.await_waiters(1);
   const std::size_t asked = source_.asked();
@@ -239,7 +239,7 @@ TEST_F(DelivererTest, AsksForNoMoreThanItCanCall) {
   EXPECT_EQ(source_.await_asked(1)[0], Deliverer::kMaxTaken);
 }
 
-TEST_F(DelivererTest, AStopGivesBackWhatItCannotEnd) {
+TEST_F(DelivererTest, AStopGivesBackUnfinishedDeliveries) {
   source_.add(many(1, 4, "slow.test"));
   for (int i = 0; i < 2; ++i) calls_.next();
   clock_.await_waiters(1);

@@ -85,14 +85,14 @@ class EngineWebhooksTest : public EngineFixture {
   std::unique_ptr<EngineWebhooks> webhooks_;
 };
 
-TEST_F(EngineWebhooksTest, TakesWhatIsDueForLongerThanADeliveryLasts) {
+TEST_F(EngineWebhooksTest, TakesDueTasksForLongerThanADeliveryLasts) {
   const Delivery delivery = take_one();
   EXPECT_EQ(delivery.url, "https://a.test/");
   EXPECT_EQ(delivery.leased.attempt, 1u);
   EXPECT_EQ(delivery.leased.lease_until, wall_now() + kDeliveryLease);
 }
 
-TEST_F(EngineWebhooksTest, WaitsForWhatIsNotDueYet) {
+TEST_F(EngineWebhooksTest, WaitsForTasksThatAreNotDueYet) {
   take_one();
   auto taken = begin_take();
   clock_.await_waiters(1);
@@ -140,14 +140,14 @@ TEST_F(EngineWebhooksTest, AReceiverDoesNotShortenTheBackoffOfATask) {
   EXPECT_GE(find(id)->task.due_at, wall_now() + 48s);
 }
 
-TEST_F(EngineWebhooksTest, AVerdictWaitsForItsOwnQueueNotForThoseOfNone) {
+TEST_F(EngineWebhooksTest, AVerdictDoesNotWaitForCommandsWithoutAQueue) {
   const LeaseToken lease = take_one().leased.lease;
   const auto end = [&] { webhooks_->end(lease, {.verb = Verdict::Verb::complete}); };
   const auto is_over = [&](Engine& engine) { return engine.queue_of(lease).empty(); };
   EXPECT_LE(flood(end, is_over), 10);
 }
 
-TEST_F(EngineWebhooksTest, ATakeWaitsInALineOfItsOwn) {
+TEST_F(EngineWebhooksTest, ATakeDoesNotWaitForCommandsWithoutAQueue) {
   std::future<std::vector<Delivery>> taken;
   const auto is_leased = [](Engine& engine) { return engine.queue("q")->stats.leased > 0; };
   EXPECT_LE(flood([&] { taken = begin_take(); }, is_leased), 10);
@@ -164,7 +164,7 @@ TEST_F(EngineWebhooksTest, AnswersWithNoneWhenTheEngineIsReplaced) {
 }
 
 // Without this, the lease would expire and count as an attempt, although the receiver answered 200.
-TEST_F(EngineWebhooksTest, AVerdictThatComesWhileTheStoreIsAwayHoldsOnceItIsBack) {
+TEST_F(EngineWebhooksTest, AVerdictDuringAStoreFailureTakesEffectAfterIt) {
   const Delivery delivery = take_one();
   options_.keep_leases = true;
   is_away_ = true;

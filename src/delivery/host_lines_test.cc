@@ -52,7 +52,7 @@ class HostLinesTest : public ::testing::Test {
   MonotonicTime now_ = kStart;
 };
 
-TEST_F(HostLinesTest, CallsAtOnceWhatFinishesInTime) {
+TEST_F(HostLinesTest, CallsImmediatelyWhileCallsFinishInTime) {
   EXPECT_TRUE(admit("a", 7));
   EXPECT_EQ(lines_.waiting(), 1u);
   const auto call = lines_.next(now_);
@@ -78,13 +78,13 @@ TEST_F(HostLinesTest, TakesHostsInTurn) {
   EXPECT_EQ(begin_all(), (std::vector<std::string>{"a", "b", "c", "a", "a"}));
 }
 
-TEST_F(HostLinesTest, AHostWithoutRoomHoldsUpNoOther) {
+TEST_F(HostLinesTest, AFullHostDelaysNoOther) {
   EXPECT_EQ(calls_of("slow"), 4u);
   admit("well");
   EXPECT_EQ(begin_all(), std::vector<std::string>{"well"});
 }
 
-TEST_F(HostLinesTest, TellsPortsApart) {
+TEST_F(HostLinesTest, DistinguishesPorts) {
   EXPECT_EQ(calls_of("a:8080"), 4u);
   EXPECT_EQ(calls_of("a:8081"), 4u);
 }
@@ -116,13 +116,13 @@ TEST_F(HostLinesTest, AHostThatStrugglesGetsOneCallAtATime) {
   EXPECT_EQ(begin_all().size(), 2u);
 }
 
-TEST_F(HostLinesTest, AnAnswerThatSaysNothingOfTheHostChangesNothing) {
+TEST_F(HostLinesTest, AnAnswerThatIsNotAboutTheHostChangesNothing) {
   EXPECT_EQ(calls_of("a"), 4u);
   for (int i = 0; i < 4; ++i) finish("a", HostHealth::unknown);
   EXPECT_EQ(begin_all().size(), 4u);
 }
 
-TEST_F(HostLinesTest, GivesBackWhatFindsTheLineFullForLaterAndLater) {
+TEST_F(HostLinesTest, GivesBackWithGrowingDelaysWhenTheLineIsFull) {
   calls_of("a");  // 4 are called, 28 wait
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(admit("a"));
   std::chrono::milliseconds before{0};
@@ -141,7 +141,7 @@ TEST_F(HostLinesTest, GivesBackWhatFindsTheLineFullForLaterAndLater) {
   EXPECT_EQ(lines_.waiting(), 32u);
 }
 
-TEST_F(HostLinesTest, SpreadsABacklogThatIsTooLongAndNeverHoldsItLongerThanTheLongest) {
+TEST_F(HostLinesTest, SpreadsALongBacklogWithinTheLongestDelay) {
   calls_of("a");
   for (int i = 0; i < 40; ++i) admit("a");
   std::set<std::chrono::milliseconds> delays;
@@ -171,7 +171,7 @@ TEST_F(HostLinesTest, AHostThatIsDownHasALineOfOne) {
     EXPECT_TRUE(admit("a")) << i << ": the line must have its full length";
 }
 
-TEST_F(HostLinesTest, ABacklogOfAHostThatIsDownComesBackTheMoreSeldomTheLongerItIs) {
+TEST_F(HostLinesTest, ALongerBacklogOfAHostThatIsDownComesBackLessOften) {
   calls_of("a");
   for (int i = 0; i < 4; ++i) finish("a", HostHealth::struggling);
   const auto call_once_a_minute = [this](int minutes) {
@@ -207,7 +207,7 @@ TEST_F(HostLinesTest, ABacklogOfAHostThatIsDownComesBackTheMoreSeldomTheLongerIt
   EXPECT_LE(longest(), 300s);
 }
 
-TEST_F(HostLinesTest, GivesBackWhatHasWaitedTooLong) {
+TEST_F(HostLinesTest, GivesBackCallsThatHaveWaitedTooLong) {
   calls_of("a");
   now_ += 10s;
   admit("b");
@@ -225,7 +225,7 @@ TEST_F(HostLinesTest, GivesBackWhatHasWaitedTooLong) {
   EXPECT_TRUE(begin_all().empty());
 }
 
-TEST_F(HostLinesTest, WakesForTheOldestThatWaits) {
+TEST_F(HostLinesTest, WakesForTheOldestWaitingCall) {
   EXPECT_EQ(lines_.next_wakeup(now_), std::nullopt);
   calls_of("a");
   EXPECT_EQ(lines_.next_wakeup(now_), now_ + 30s);
@@ -248,7 +248,7 @@ class HostLinesRate : public HostLinesTest {
                        .line_per_call = 100}) {}
 };
 
-TEST_F(HostLinesRate, CallsNoMoreThanSoManyASecond) {
+TEST_F(HostLinesRate, RespectsItsRate) {
   for (int i = 0; i < 100; ++i) admit("a");
   EXPECT_EQ(begin_all().size(), 10u);
   for (int i = 0; i < 20; ++i) {
@@ -268,7 +268,7 @@ class HostLinesWhole : public HostLinesTest {
   HostLinesWhole() : HostLinesTest({.max_all_calls = 6, .all_lines = 5}) {}
 };
 
-TEST_F(HostLinesWhole, HasBoundsForAllHostsTogether) {
+TEST_F(HostLinesWhole, LimitsAllHostsTogether) {
   for (const char* host : {"a", "b", "c"}) {
     for (int i = 0; i < 2; ++i) admit(host);
     begin_all();

@@ -39,7 +39,7 @@ TEST(RetryAfter, IsAtMostADay) {
   EXPECT_EQ(parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT", kThen), 24h);
 }
 
-TEST(RetryAfter, IsNothingWhenItIsNeither) {
+TEST(RetryAfter, IsEmptyForOtherText) {
   for (const char* text :
        {"", " ", "-1", "+1", "1.5", "1 ", "soon", "Sunday, 06-Nov-94 08:49:37 GMT",
         "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 UTC",

@@ -114,7 +114,7 @@ TEST_F(SinkDeliveryTest, ABrokerThatIsDownCostsNoAttempts) {
   EXPECT_EQ(turns_, std::vector<std::string>{"a down"});
 }
 
-TEST_F(SinkDeliveryTest, NothingIsLeasedForABrokerThatIsDownAndAllOfItComesWhenItIsBack) {
+TEST_F(SinkDeliveryTest, NoTaskIsLeasedForABrokerThatIsDownAndAllAreSentLater) {
   std::set<std::string> ids;
   for (int i = 0; i < 300; ++i) ids.insert(to_string(add("q")));
   start();
@@ -142,7 +142,7 @@ TEST_F(SinkDeliveryTest, NoMoreIsLeasedThanCanBeSent) {
   EXPECT_EQ(leased("q"), kUnderWay / 2 + kUnderWay);
 }
 
-TEST_F(SinkDeliveryTest, OneThatIsDownOrSilentHoldsUpNeitherAnotherNorWebhooks) {
+TEST_F(SinkDeliveryTest, ASinkThatIsDownOrSilentDelaysNoOtherSinkAndNoWebhook) {
   for (int i = 0; i < 300; ++i) add("q");
   add("other");
   schedule({.queue = "q", .payload = {}, .rules = {.priority = 1}, .webhook = "http://h.test/"});
@@ -159,7 +159,7 @@ TEST_F(SinkDeliveryTest, OneThatIsDownOrSilentHoldsUpNeitherAnotherNorWebhooks) 
   EXPECT_EQ(calls_.next().url.authority, "h.test");
 }
 
-TEST_F(SinkDeliveryTest, AMessageThatIsRefusedFailsItsAttemptsAndIsDeadAfterTheLast) {
+TEST_F(SinkDeliveryTest, ARefusedMessageFailsItsAttemptsAndIsDeadAfterTheLast) {
   const TaskId id = add("q");
   const TaskId other = add("q");
   start();
@@ -175,7 +175,7 @@ TEST_F(SinkDeliveryTest, AMessageThatIsRefusedFailsItsAttemptsAndIsDeadAfterTheL
   EXPECT_EQ(deliverer_->stats().sinks.at("a").ended[1], 2u);
 }
 
-TEST_F(SinkDeliveryTest, WhatIsNeverAnsweredIsSentAgainAndALateAnswerCountsForNothing) {
+TEST_F(SinkDeliveryTest, AnUnansweredMessageIsSentAgainAndALateAnswerIsIgnored) {
   const TaskId id = add("q");
   start();
   FakeSend silent = a_->next();
@@ -204,7 +204,7 @@ TEST_F(SinkDeliveryTest, AStopLetsAnswersComeWithinItsGrace) {
   EXPECT_FALSE(find(id));
 }
 
-TEST_F(SinkDeliveryTest, AStopGivesBackWhatHasNoAnswerByThen) {
+TEST_F(SinkDeliveryTest, AStopGivesBackUnansweredMessages) {
   const TaskId id = add("q");
   start();
   FakeSend send = a_->next();
@@ -217,14 +217,14 @@ TEST_F(SinkDeliveryTest, AStopGivesBackWhatHasNoAnswerByThen) {
   EXPECT_EQ(find(id)->state, TaskState::ready);
 }
 
-TEST_F(SinkDeliveryTest, ASinkThatIsNotNamedToTheServerMakesTheTaskDead) {
+TEST_F(SinkDeliveryTest, AnUnknownSinkMakesTheTaskDead) {
   set_sink("lost", "nowhere");
   const TaskId id = add("lost");
   start();
   EXPECT_EQ(find(id)->state, TaskState::dead);
 }
 
-TEST_F(SinkDeliveryTest, AQueueThatLeavesASinkThatIsDownIsDeliveredElsewhereAtOnce) {
+TEST_F(SinkDeliveryTest, AQueueThatGetsAnotherSinkIsDeliveredThereImmediately) {
   add("q");
   start();
   answer(a_, kDown);

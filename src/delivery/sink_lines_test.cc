@@ -31,7 +31,7 @@ class SinkLinesTest : public ::testing::Test {
   MonotonicTime now_{1h};
 };
 
-TEST_F(SinkLinesTest, HoldsWhatIsFullUntilHalfOfItIsAnswered) {
+TEST_F(SinkLinesTest, HoldsAFullSinkUntilHalfOfItsMessagesAreAnswered) {
   EXPECT_EQ(held(), Urls{});
   begin(3);
   EXPECT_EQ(held(), Urls{});
@@ -43,7 +43,7 @@ TEST_F(SinkLinesTest, HoldsWhatIsFullUntilHalfOfItIsAnswered) {
   EXPECT_EQ(held(), Urls{});
 }
 
-TEST_F(SinkLinesTest, OneThatIsFullOrDownHoldsUpNoOther) {
+TEST_F(SinkLinesTest, AFullOrFailedSinkDelaysNoOther) {
   begin(4);
   EXPECT_EQ(held(), Urls{"sink:a"});
   begin(1, "b");
@@ -51,7 +51,7 @@ TEST_F(SinkLinesTest, OneThatIsFullOrDownHoldsUpNoOther) {
   EXPECT_EQ(held(), (Urls{"sink:a", "sink:b"}));
 }
 
-TEST_F(SinkLinesTest, AFailureHoldsItForAPauseAndUntilTheTrialIsAnswered) {
+TEST_F(SinkLinesTest, AFailureHoldsTheSinkUntilATrialIsAnswered) {
   begin(2);
   EXPECT_TRUE(finish(SendEnd::failed));
   EXPECT_FALSE(finish(SendEnd::failed));

@@ -17,7 +17,7 @@ LeasedTask leased() {
   return leased;
 }
 
-TEST(SinkMessage, SaysWhatTheTaskIs) {
+TEST(SinkMessage, DescribesTheTask) {
   const SinkMessage message = make_sink_message(leased());
   EXPECT_EQ(message.id, "42");
   EXPECT_EQ(message.body, R"({ "a":1})");
@@ -36,14 +36,14 @@ TEST(SinkMessage, BytesAreBytes) {
   EXPECT_EQ(message.fields.front().second, "application/octet-stream");
 }
 
-TEST(SinkMessage, AKeyBreaksUpNoHeader) {
+TEST(SinkMessage, AKeyCannotStartAnotherHeader) {
   LeasedTask keyed = leased();
   keyed.task.key = "o-1\r\nNats-Rollup: all \xc3\xa9%";
   EXPECT_EQ(make_sink_message(std::move(keyed)).fields.back(),
             (Fields::value_type{"detent-key", "o-1%0D%0ANats-Rollup:%20all%20%C3%A9%25"}));
 }
 
-TEST(SinkMessage, TheTasksHeadersGoAlongButForgeNothing) {
+TEST(SinkMessage, TheTasksHeadersAreSentButReplaceNoOther) {
   LeasedTask traced = leased();
   traced.task.headers = {{"traceparent", "00-1-2-03"}, {"Detent-Queue", "other"}, {"X-A", "b"}};
   const SinkMessage message = make_sink_message(std::move(traced));

@@ -39,7 +39,7 @@ TEST(Verdict, StopsWith410) {
   EXPECT_TRUE(verdict.error.starts_with("410 Gone")) << verdict.error;
 }
 
-TEST(Verdict, HonoursRetryAfterOfThoseThatHaveTooMuchToDo) {
+TEST(Verdict, RespectsRetryAfterOfOverloadedReceivers) {
   EXPECT_EQ(judge_status(429, "30").delay, 30s);
   EXPECT_EQ(judge_status(503, "0").delay, 1s);
   EXPECT_EQ(judge_status(503, "99999999").delay, 24h);
@@ -49,7 +49,7 @@ TEST(Verdict, HonoursRetryAfterOfThoseThatHaveTooMuchToDo) {
   EXPECT_EQ(judge_status(429).end, DeliveryEnd::overloaded);
 }
 
-TEST(Verdict, TellsTheBeginOfTheBodyAndNothingThatIsNotText) {
+TEST(Verdict, TheErrorHasTheBeginningOfTheBodyAsText) {
   const std::string error =
       judge_status(500, "", "a\r\n\x1b[31m\xff" + std::string(1000, 'x')).error;
   EXPECT_TRUE(error.starts_with("HTTP 500: a???[31m?xxx")) << error;
@@ -57,7 +57,7 @@ TEST(Verdict, TellsTheBeginOfTheBodyAndNothingThatIsNotText) {
   EXPECT_LE(judge_status(410, "", std::string(10'000, 'x')).error.size(), kMaxErrorBytes);
 }
 
-TEST(Verdict, TellsTextInAnyLanguageInWholeCharacters) {
+TEST(Verdict, TheErrorHasWholeCharactersInAnyLanguage) {
   EXPECT_EQ(judge_status(500, "",
                          "库存不足: é\xc2\x9b"
                          "1m")
@@ -74,7 +74,7 @@ TEST(Verdict, TellsTextInAnyLanguageInWholeCharacters) {
   EXPECT_EQ(refused_by_sink("主题 \xff").error, "主题 ?");
 }
 
-TEST(Verdict, FailsWhatWasNotReached) {
+TEST(Verdict, FailsIfTheHostIsNotReached) {
   const Verdict refused =
       judge(CallFailure{CallStep::connect, CallFailure::Kind::failed, "connect: refused"}, kNow);
   EXPECT_EQ(refused.verb, Verdict::Verb::fail);
@@ -85,7 +85,7 @@ TEST(Verdict, FailsWhatWasNotReached) {
             DeliveryEnd::timed_out);
 }
 
-TEST(Verdict, StopsWhatMayNotBeCalled) {
+TEST(Verdict, BuriesIfTheAddressIsNotAllowed) {
   const Verdict verdict =
       judge(CallFailure{CallStep::filter, CallFailure::Kind::failed, "address: private"}, kNow);
   EXPECT_EQ(verdict.verb, Verdict::Verb::bury);

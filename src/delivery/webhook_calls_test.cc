@@ -112,7 +112,7 @@ std::vector<std::string> inside_urls() {
           "http://127.0.0.1.nip.test:PORT/", "http://7f000001.test:PORT/"};
 }
 
-TEST(WebhookCalls, ReachNothingInside) {
+TEST(WebhookCalls, DoNotReachTheInternalNetwork) {
   const net::CountingListener inside;
   net::ScriptedResolver resolver;
   add_names(resolver);
@@ -130,7 +130,7 @@ TEST(WebhookCalls, ReachNothingInside) {
 }
 
 /// Shows that the listener counts connections if the guard allows them.
-TEST(WebhookCalls, ReachWhatTheOperatorHasAllowed) {
+TEST(WebhookCalls, ReachAddressesThatTheOperatorHasAllowed) {
   const net::CountingListener inside;
   net::ScriptedResolver resolver;
   add_names(resolver);

@@ -22,7 +22,7 @@ class WebhookKeysFile : public ::testing::Test {
   const std::filesystem::path file_ = folder_ / "webhook.key";
 };
 
-TEST_F(WebhookKeysFile, IsMadeOnceAndForItsOwnerOnly) {
+TEST_F(WebhookKeysFile, IsCreatedOnceAndReadableByItsOwnerOnly) {
   const WebhookKeys made = load_or_make_webhook_key(file_).value();
   ASSERT_EQ(made.size(), 1u);
   struct stat info {};
@@ -50,7 +50,7 @@ TEST_F(WebhookKeysFile, IsNotReplacedWhenItIsWrong) {
   EXPECT_EQ(text, "not a key");
 }
 
-TEST_F(WebhookKeysFile, ThatIsMissingOrTooLargeIsSaid) {
+TEST_F(WebhookKeysFile, ThatIsMissingOrTooLargeIsAnError) {
   EXPECT_EQ(load_webhook_keys(file_).error().code, ErrorCode::unavailable);
   write(std::string(100'000, '\n'));
   EXPECT_EQ(load_webhook_keys(file_).error().code, ErrorCode::too_large);

@@ -20,7 +20,7 @@ LeasedTask leased() {
 
 WebhookKeys keys() { return {WebhookKey::parse("whsec_" + std::string(32, 'A')).value()}; }
 
-TEST(WebhookRequest, SaysWhatItIs) {
+TEST(WebhookRequest, DescribesTheTask) {
   const net::HttpRequest request = make_webhook_request(leased(), keys(), kNow);
   EXPECT_EQ(request.method, "POST");
   EXPECT_EQ(request.body, "{\"a\": 1}");
@@ -43,7 +43,7 @@ TEST(WebhookRequest, SendsBytesAsTheyAre) {
   EXPECT_EQ(request.header("content-type"), "application/octet-stream");
 }
 
-TEST(WebhookRequest, TakesTheTasksHeadersAlong) {
+TEST(WebhookRequest, SendsTheTasksHeaders) {
   LeasedTask task = leased();
   task.task.headers = {{"Authorization", "Bearer x"}, {"X-A", "b"}};
   const net::HttpRequest request = make_webhook_request(task, keys(), kNow);
@@ -51,7 +51,7 @@ TEST(WebhookRequest, TakesTheTasksHeadersAlong) {
   EXPECT_EQ(request.header("X-A"), "b");
 }
 
-TEST(WebhookRequest, LetsATaskForgeNoneOfItsOwn) {
+TEST(WebhookRequest, ATaskCannotReplaceItsOwnHeaders) {
   LeasedTask task = leased();
   for (const char* name :
        {"Webhook-Id", "WEBHOOK-SIGNATURE", "webhook-timestamp", "Detent-Queue", "Host",

@@ -25,7 +25,7 @@ constexpr const char* kSignature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1
 
 WebhookKey key(const std::string& text) { return WebhookKey::parse(text).value(); }
 
-TEST(WebhookSignature, IsThatOfTheStandardsTestVector) {
+TEST(WebhookSignature, MatchesTheTestVectorOfTheStandard) {
   EXPECT_EQ(sign_webhook({key(kKey)}, kContent), kSignature);
 }
 
@@ -56,7 +56,7 @@ TEST(WebhookKey, ReadsWhatItWrites) {
   EXPECT_NE(WebhookKey::make()->text(), made.text());
 }
 
-TEST(WebhookKey, RefusesWhatIsNoneAndDoesNotRepeatIt) {
+TEST(WebhookKey, RefusesAWrongKeyWithoutRepeatingIt) {
   for (const char* text : {"", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=",
                            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS", "WHSEC_MfKQ9r8GKYqrTwjU",
                            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw ", "whpk_MfKQ9r8GKYqrTwjU"}) {
@@ -70,7 +70,7 @@ TEST(WebhookKey, RefusesWhatIsNoneAndDoesNotRepeatIt) {
 
 // The deliverer stops the process if it cannot read a key of a queue. The settings of queues are
 // checked by other code, which must therefore accept exactly the same keys.
-TEST(WebhookKey, IsReadWhereTheSettingsOfAQueueTakeItAndNowhereElse) {
+TEST(WebhookKey, IsAcceptedExactlyIfTheSettingsOfAQueueAcceptIt) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -91,12 +91,12 @@ TEST(WebhookKey, IsReadWhereTheSettingsOfAQueueTakeItAndNowhereElse) {
   EXPECT_GT(taken, 1'000);
 }
 
-TEST(WebhookKeys, ReadsOneALine) {
+TEST(WebhookKeys, ReadsOneKeyPerLine) {
   const std::string lines = "# old\n" + std::string(kKey) + "\r\n\n  \n" + kKey;
   EXPECT_EQ(parse_webhook_keys(lines)->size(), 2u);
 }
 
-TEST(WebhookKeys, NamesTheLineThatIsWrong) {
+TEST(WebhookKeys, NamesTheWrongLine) {
   const auto keys = parse_webhook_keys(std::string(kKey) + "\n\nsecret\n");
   ASSERT_FALSE(keys);
   EXPECT_TRUE(keys.error().message.starts_with("line 3: ")) << keys.error().message;

@@ -97,7 +97,7 @@ TEST_F(DispatcherTest, AFailedAttemptThatCouldNotBeStoredIsStoredLater) {
   stop();
 }
 
-TEST_F(DispatcherTest, AStopGivesUpWhatCannotBeStored) {
+TEST_F(DispatcherTest, AStopGivesUpResultsThatCannotBeStored) {
   const TaskId id = schedule("q", 0ms);
   start();
   const auto handler = [&](const TaskView&) {

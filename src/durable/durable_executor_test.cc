@@ -61,7 +61,7 @@ TEST_F(DurableExecutorTest, AHandlerRunsOnceAlsoWhenTheExecutorThrows) {
   scheduler_.reset();
 }
 
-TEST_F(DurableExecutorTest, NoMoreTasksAreInTheHandsOfAHandlerThanItTakes) {
+TEST_F(DurableExecutorTest, NoMoreTasksAreHandedToAHandlerThanItsConcurrency) {
   scheduler().on("mail", [](const TaskView&) { return Outcome::done; }, {.concurrency = 2});
   for (int i = 0; i < 5; ++i) schedule({.name = "mail"});
   std::vector<std::size_t> batches;
@@ -72,7 +72,7 @@ TEST_F(DurableExecutorTest, NoMoreTasksAreInTheHandsOfAHandlerThanItTakes) {
   EXPECT_EQ(batches, (std::vector<std::size_t>{2, 2, 1, 0}));
 }
 
-TEST_F(DurableExecutorTest, WhatHasNoConcurrencyRunsOneAtATime) {
+TEST_F(DurableExecutorTest, WithoutAConcurrencyTasksRunOneAtATime) {
   note("mail");
   for (int i = 0; i < 3; ++i) schedule({.name = "mail"});
   settle();
@@ -140,7 +140,7 @@ TEST_F(DurableExecutorTest, AStopWaitsForAHandlerThatRunsAndGivesBackTheOthers) 
   EXPECT_EQ(ran_, Payloads{"b"});
 }
 
-TEST_F(DurableExecutorTest, ManyMayStopAtOnceAndAgain) {
+TEST_F(DurableExecutorTest, StopMayBeCalledByManyThreadsAndAgain) {
   note("mail");
   schedule({.name = "mail"});
   std::vector<std::thread> threads;

@@ -24,7 +24,7 @@ class DurableSchedulerTest : public DurableFixture {
 
 // ---- due tasks run ----
 
-TEST_F(DurableSchedulerTest, InAChildProcessItAnswersThatItIsUnavailable) {
+TEST_F(DurableSchedulerTest, IsUnavailableInAChildProcess) {
   GTEST_FLAG_SET(death_test_style, "fast");
   EXPECT_EXIT(
       {
@@ -142,7 +142,7 @@ TEST_F(DurableSchedulerTest, AnObjectMayBeMovedWhileTasksWait) {
 
 // ---- attempts that fail ----
 
-TEST_F(DurableSchedulerTest, WhatIsThrownIsTheErrorOfAnAttemptThatFailed) {
+TEST_F(DurableSchedulerTest, AThrownObjectIsTheErrorOfTheFailedAttempt) {
   scheduler().on("mail", [](const TaskView& task) -> Outcome {
     if (task.payload() == "odd") throw 7;  // NOLINT(hicpp-exception-baseclass): on purpose
     throw std::runtime_error("no route to " + std::string(task.payload()));
@@ -194,7 +194,7 @@ TEST_F(DurableSchedulerTest, AHandlerCanGiveATaskUpAndAMoveLetsItLiveAgain) {
 
 // ---- names without a handler ----
 
-TEST_F(DurableSchedulerTest, ATaskWithoutAHandlerWaitsUntilAllAreSaidToBeThere) {
+TEST_F(DurableSchedulerTest, ATaskWithoutAHandlerWaitsUntilTheStart) {
   const std::uint64_t id = schedule({.name = "mail"});
   advance(1h);
   EXPECT_EQ(scheduler().find(id).value().state, State::ready);
@@ -321,7 +321,7 @@ TEST_F(DurableSchedulerTest, AMovedTaskRunsAtItsNewTime) {
   EXPECT_EQ(ran_, (Payloads{"b", "a"}));
 }
 
-TEST_F(DurableSchedulerTest, FindShowsAllOfATask) {
+TEST_F(DurableSchedulerTest, FindShowsAllFieldsOfATask) {
   const WallTime now = std::chrono::ceil<std::chrono::milliseconds>(clock_.wall_now());
   const std::uint64_t id = schedule({.name = "mail", .key = "k", .payload = "a"}, 1h);
   for (const TaskInfo& task :
@@ -338,7 +338,7 @@ TEST_F(DurableSchedulerTest, FindShowsAllOfATask) {
   }
 }
 
-TEST_F(DurableSchedulerTest, WhatCannotBeStoredIsRefused) {
+TEST_F(DurableSchedulerTest, InvalidTasksAreRefused) {
   const auto code_of = [this](const TaskRequest& request, std::chrono::hours delay) {
     return scheduler().schedule(request, delay).error().code;
   };
@@ -410,7 +410,7 @@ TEST(DurableScheduler, AHandlerCanBeTestedWithoutOne) {
   EXPECT_EQ(is_loud(TaskView({.name = "mail", .payload = "loud"})), Outcome::done);
 }
 
-TEST(DurableScheduler, AFolderThatCannotBeIsNamed) {
+TEST(DurableScheduler, AnErrorNamesTheFolderThatCannotBeOpened) {
   const auto opened = DurableScheduler::open({.path = "/dev/null/data"});
   EXPECT_EQ(opened.error().code, Code::invalid_argument);
   EXPECT_NE(opened.error().message.find("/dev/null/data"), std::string::npos);

@@ -35,7 +35,7 @@ class EngineOnDisk : public ::testing::Test {
   std::unique_ptr<EngineThread> thread_;
 };
 
-TEST_F(EngineOnDisk, TasksThatBecomeDueWhileTheDiskIsWrittenComeOnceEach) {
+TEST_F(EngineOnDisk, TasksThatBecomeDueDuringAWriteComeOnceEach) {
   constexpr int kTasks = 200;
   constexpr int kWorkers = 3;
   SystemClock clock;
@@ -74,7 +74,7 @@ TEST_F(EngineOnDisk, TasksThatBecomeDueWhileTheDiskIsWrittenComeOnceEach) {
 }
 
 // A manual clock ends no sleep here. Only the end of the write wakes the thread.
-TEST_F(EngineOnDisk, WhileItWritesItIsNotAtRestOnAManualClock) {
+TEST_F(EngineOnDisk, AWriteKeepsTheEngineAwakeOnAManualClock) {
   ManualClock clock;
   start(clock);
   bool is_committed = false;  // set on the engine's thread, read while that thread rests

@@ -15,7 +15,7 @@ net::HttpResponse results(const std::string& list) {
   return ok_json(R"({"results":[)" + list + "]}");
 }
 
-TEST(BatchPlan, IsTakenApartAndPutBackInOrder) {
+TEST(BatchPlan, IsSplitByShardAndItsResultsAreInOrder) {
   net::HttpRequest request = post(
       "/v1/tasks/move", R"({ "delay" : "1s", "ids":["257", "256","513" ,"none"], "x":{"y": [1]}})");
   request.headers = {{"content-length", "80"}, {"traceparent", "t"}};
@@ -33,7 +33,7 @@ TEST(BatchPlan, IsTakenApartAndPutBackInOrder) {
   EXPECT_EQ(done.answer.body, R"({"results":[11,20,{"a":[1, 2]},13]})");
 }
 
-TEST(BatchPlan, LinesStayLines) {
+TEST(BatchPlan, LinesStayLinesOfNdjson) {
   const std::string first = R"({"queue":")" + queue_of(0, kShards) + R"("})";
   const std::string second = R"({"queue": ")" + queue_of(1, kShards) + R"("})";
   for (const char* type : {"", "text/plain", "application/x-ndjson"}) {
@@ -72,7 +72,7 @@ TEST(BatchPlan, APartThatFailsIsTheResultOfItsElements) {
   EXPECT_TRUE(done.answer.body.ends_with(R"(,{"status":"done"}]})")) << done.answer.body;
 }
 
-TEST(BatchPlan, WhenAllFailAlikeTheCallFails) {
+TEST(BatchPlan, IfAllPartsFailWithOneStatusTheCallFails) {
   const CarriedOut done = carry_out(post("/v1/leases/complete", kLeases), kShards,
                                     [](const Part&) { return unreachable(); });
   EXPECT_EQ(done.answer.status, 503);
@@ -80,7 +80,7 @@ TEST(BatchPlan, WhenAllFailAlikeTheCallFails) {
   EXPECT_EQ(done.answer.body, unreachable().body);
 }
 
-TEST(BatchPlan, AnAnswerThatIsNotForTheElementsIsAnErrorOfEach) {
+TEST(BatchPlan, AWrongAnswerOfAShardIsAnErrorOfEachElement) {
   for (const char* body : {"", "{}", R"({"results":[1,2]})", R"({"results":[1)"}) {
     const CarriedOut done = carry_out(
         post("/v1/leases/complete", kLeases), kShards,
@@ -92,7 +92,7 @@ TEST(BatchPlan, AnAnswerThatIsNotForTheElementsIsAnErrorOfEach) {
   }
 }
 
-TEST(BatchPlan, WhatEveryShardWouldBeToldAnewIsBounded) {
+TEST(BatchPlan, FieldsThatEveryShardWouldGetAreLimited) {
   const auto body = [](const char* leases, std::size_t size) {
     return R"({"leases":)" + std::string(leases) + R"(,"error":")" + std::string(size, 'x') +
            R"("})";

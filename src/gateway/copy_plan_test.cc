@@ -58,7 +58,7 @@ TEST(CopyPlan, ADumpGoesFromShardToShard) {
   EXPECT_EQ(body, line(json::DumpEnd{.counts = {.queues = 2, .tasks = 5}}));
 }
 
-TEST(CopyPlan, SchedulesOfAShardWithoutTasksGoOnThere) {
+TEST(CopyPlan, ADumpContinuesWithTheSchedulesOfAShardWithoutTasks) {
   const CarriedOut done =
       carry_out(get("/v1/dump?after=2&after_schedule=m"), kShards, [](const Part& part) {
         EXPECT_EQ(part.shard, 2u);
@@ -68,14 +68,14 @@ TEST(CopyPlan, SchedulesOfAShardWithoutTasksGoOnThere) {
   EXPECT_EQ(done.answer.body, line(json::DumpNext{.after = TaskId{2}, .schedule = "n"}));
 }
 
-TEST(CopyPlan, ACursorIsOneHoweverItsNameIsEscaped) {
+TEST(CopyPlan, ACursorMayHaveAnyEscapesInItsName) {
   const CarriedOut done = carry_out(get("/v1/dump?%61fter=2305&limit=7"), kShards,
                                     [](const Part&) { return ok_json(line(json::DumpEnd{})); });
   EXPECT_EQ(done.rounds.at(0).at(0).shard, 1u);
   EXPECT_EQ(done.rounds[0][0].request.target, "/v1/dump?limit=7&after=2305");
 }
 
-TEST(CopyPlan, ADumpFromNowhereIsRefusedByAShard) {
+TEST(CopyPlan, AShardRefusesAWrongCursor) {
   for (const char* target : {"/v1/dump?after=x", "/v1/dump?before=1"}) {
     const CarriedOut done =
         carry_out(get(target), kShards, [](const Part&) { return not_there(); });
@@ -87,7 +87,7 @@ TEST(CopyPlan, ADumpFromNowhereIsRefusedByAShard) {
   EXPECT_EQ(done.answer.status, 400);
 }
 
-TEST(CopyPlan, ARestoreIsTakenApartByShardAndItsLinesKeepTheirNumbers) {
+TEST(CopyPlan, ARestoreIsSplitByShardAndErrorsKeepTheirLineNumbers) {
   const std::string a = queue_of(0, kShards);
   const std::string c = queue_of(2, kShards);
   const std::string body = line(json::DumpedQueue{.queue = c, .settings = {}}) + "\n" +
@@ -112,7 +112,7 @@ TEST(CopyPlan, ARestoreIsTakenApartByShardAndItsLinesKeepTheirNumbers) {
   EXPECT_EQ(answer.errors.front().error.field, "task.id");
 }
 
-TEST(CopyPlan, ARestoreThatAShardCannotDoIsAnsweredSo) {
+TEST(CopyPlan, ARestoreFailsIfAShardFails) {
   const std::string body = line(task(1, 0, queue_of(0, kShards)));
   const CarriedOut done =
       carry_out(post("/v1/restore", body), kShards, [](const Part&) { return unreachable(); });

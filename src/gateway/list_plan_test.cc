@@ -44,7 +44,7 @@ PlayShard play(const Script& script) {
   };
 }
 
-TEST(ListPlan, LiveTasksAreMergedAndGoOnBehindTheLast) {
+TEST(ListPlan, LiveTasksAreMergedAndTheNextPageContinuesAfterTheLast) {
   const Script script{
       {"0 3 d0-0-0", page({live(256, 10), live(512, 30), live(768, 40)}, "l0-40-768")},
       {"1 3 d0-0-0", page({live(257, 20), live(513, 30)})}};
@@ -59,7 +59,7 @@ TEST(ListPlan, LiveTasksAreMergedAndGoOnBehindTheLast) {
             page({live(513, 30), live(768, 40)}));
 }
 
-TEST(ListPlan, AShardThatHoldsThePageBackIsAskedForMore) {
+TEST(ListPlan, AShardIsAskedAgainIfItsTasksMayComeFirst) {
   // Shard 1 may have more tasks that are due from 15 on. Those of shard 0 from 40 on do not matter.
   Script script{{"0 3 d0-0-0", page({live(256, 10), live(512, 30)}, "l0-40-512")},
                 {"1 3 d0-0-0", page({live(257, 5)}, "l0-15-513")},
@@ -101,7 +101,7 @@ TEST(ListPlan, OfManyShardsEachIsAskedForItsShare) {
   EXPECT_NE(done.answer.body.find(live(100, 99) + R"(],"cursor":"l0-99-100")"), std::string::npos);
 }
 
-TEST(ListPlan, AmidTheDeadTheShardIsAskedForThePlace) {
+TEST(ListPlan, APageThatEndsInDeadTasksAsksTheirShardForTheCursor) {
   Script script{{"0 3 d0-0-0", page({dead(256), live(512, 1)})},
                 {"1 3 d0-0-0", page({dead(257), dead(513), dead(769)}, "d7-7-769")},
                 {"1 2 d0-0-0", page({dead(257), dead(513)}, "d7-5-513")}};
@@ -119,7 +119,7 @@ TEST(ListPlan, AmidTheDeadTheShardIsAskedForThePlace) {
   EXPECT_EQ(carry_out(get("/v1/tasks?limit=3"), kShards, play(script)).answer.status, 500);
 }
 
-TEST(ListPlan, BehindTheLastDeadOfAShardComeThoseOfTheNext) {
+TEST(ListPlan, DeadTasksOfTheNextShardFollowThoseOfTheFirst) {
   const Script script{{"0 1 d0-0-0", page({dead(256)}, "l0-0-0")},
                       {"1 1 d0-0-0", page({dead(257)}, "l0-0-0")}};
   EXPECT_EQ(carry_out(get("/v1/tasks?limit=1"), kShards, play(script)).answer.body,
@@ -130,7 +130,7 @@ TEST(ListPlan, BehindTheLastDeadOfAShardComeThoseOfTheNext) {
             page({dead(257)}, "l0-0-0"));
 }
 
-TEST(ListPlan, TheEndedComeLastShardByShard) {
+TEST(ListPlan, EndedTasksComeLastShardByShard) {
   const Script script{{"0 3 d0-0-0", page({live(256, 9), ended(512), ended(768)})},
                       {"1 3 d0-0-0", page({live(257, 8), ended(513)})},
                       {"0 1 d0-0-0", page({live(256, 9)}, "e0-0-0")},
@@ -146,7 +146,7 @@ TEST(ListPlan, TheEndedComeLastShardByShard) {
   EXPECT_EQ(done.answer.body, page({ended(513)}));
 }
 
-TEST(ListPlan, APageEndsAfterSoManyBytes) {
+TEST(ListPlan, APageEndsAfterItsLimitOfBytes) {
   const std::string payload = R"(,"payload":")" + std::string(3 << 20, 'x') + '"';
   const std::string first = task(256, "ready", 1, payload);
   const std::string second = task(257, "ready", 2, payload);
@@ -156,7 +156,7 @@ TEST(ListPlan, APageEndsAfterSoManyBytes) {
             page({first, second}, "l0-2-257"));
 }
 
-TEST(ListPlan, ACursorOfNoPageIsRefusedByTheShard) {
+TEST(ListPlan, TheShardRefusesAWrongCursor) {
   for (const char* cursor : {"", "x", "d0-0-0", "d0-0-0.2", "d0-0-0.01", "d0-0-0.", "l0-0-0.0",
                              "d0-0-0.1.1", "e0-0-0.-1", "e0-0-0.4294967296"}) {
     const CarriedOut done =

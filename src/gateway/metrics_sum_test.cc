@@ -5,7 +5,7 @@
 namespace detent::gateway {
 namespace {
 
-TEST(MetricsSum, SamplesThatSeveralHaveAreAddedAndOthersJoinTheirFamily) {
+TEST(MetricsSum, EqualSamplesAreAddedAndOthersJoinTheirFamily) {
   const std::string sum =
       sum_metrics({"# HELP a How many.\n# TYPE a gauge\na{queue=\"x y\"} 1\na{queue=\"other\"} 2\n"
                    "# HELP b_seconds Time.\n# TYPE b_seconds histogram\nb_seconds_count 3\n"
@@ -22,7 +22,7 @@ TEST(MetricsSum, SamplesThatSeveralHaveAreAddedAndOthersJoinTheirFamily) {
             "# HELP c New.\n# TYPE c counter\nc 7\n");
 }
 
-TEST(MetricsSum, OfSomeTheHighestCounts) {
+TEST(MetricsSum, TheHighestValueCountsForSomeMetrics) {
   const std::string info = "# HELP detent_build_info B.\n# TYPE detent_build_info gauge\n";
   const std::string epoch = "# HELP detent_shard_epoch E.\n# TYPE detent_shard_epoch gauge\n";
   const std::string sum =
@@ -38,14 +38,14 @@ TEST(MetricsSum, AQueueIsAsLateAsTheLatestOfItsPartitions) {
   EXPECT_EQ(sum_metrics({age + "3\n", age + "7.5\n", age + "2\n"}), age + "7.5\n");
 }
 
-TEST(MetricsSum, OneStoreThatDoesNotWorkIsSeen) {
+TEST(MetricsSum, OneFailedStoreIsVisible) {
   const std::string up =
       "# HELP detent_store_up U.\n# TYPE detent_store_up gauge\ndetent_store_up ";
   EXPECT_EQ(sum_metrics({up + "1\n", up + "0\n", up + "1\n"}), up + "0\n");
   EXPECT_EQ(sum_metrics({up + "1\n", up + "1\n"}), up + "1\n");
 }
 
-TEST(MetricsSum, WithoutGaugesOnlyWhatNeverFallsIsLeft) {
+TEST(MetricsSum, WithoutGaugesOnlyCountersAndSummariesAreLeft) {
   const std::string counter = "# HELP a_total A.\n# TYPE a_total counter\na_total 2\n";
   const std::string summary = "# HELP s S.\n# TYPE s summary\ns_count 2\ns_sum 3\n";
   const std::string gauge = "# HELP a A.\n# TYPE a gauge\na 2\n";

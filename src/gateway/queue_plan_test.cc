@@ -48,7 +48,7 @@ net::HttpResponse show(const Part& part) {
   return ok_json(json::render_queue(view_of(part.shard)));
 }
 
-TEST(QueuePlan, AQueueIsAskedOfItsHomeWhichSaysOfWhomElse) {
+TEST(QueuePlan, TheHomeOfAQueueIsAskedFirstAndNamesTheOtherShards) {
   for (const ShardMap& map : {kMap, kUnaware}) {
     const CarriedOut done = carry_out(get("/v1/queues/" + kHot), map, show);
     ASSERT_EQ(done.rounds.size(), 2u);
@@ -140,7 +140,7 @@ TEST(QueuePlan, AHomeIsNotRemovedBeforeItsPartitions) {
   EXPECT_EQ(shards_of(done.rounds.back()), (Shards{7, 0}));
 }
 
-TEST(QueuePlan, APurgeIsOfAllPartitionsThatTheHomeSaysAndCountsThem) {
+TEST(QueuePlan, APurgeIsSentToAllPartitionsThatTheHomeNames) {
   for (const ShardMap& map : {kMap, kUnaware}) {
     for (const char* verb : {"/purge", "/redrive?"}) {
       const CarriedOut done =
@@ -158,7 +158,7 @@ TEST(QueuePlan, APurgeIsOfAllPartitionsThatTheHomeSaysAndCountsThem) {
   }
 }
 
-TEST(QueuePlan, APurgeOfAQueueThatIsNotThereOrNotDividedIsItsHomes) {
+TEST(QueuePlan, APurgeOfAQueueWithoutPartitionsIsSentToItsHomeOnly) {
   const net::HttpRequest purge = post("/v1/queues/" + kHot + "/purge", "");
   const CarriedOut none = carry_out(purge, kMap, [](const Part&) { return not_there(); });
   EXPECT_EQ(none.rounds.size(), 1u);
@@ -173,7 +173,7 @@ TEST(QueuePlan, APurgeOfAQueueThatIsNotThereOrNotDividedIsItsHomes) {
 
 // ---- tasks ----
 
-TEST(QueuePlan, TasksWithoutAKeyGoRoundAndThoseWithOneToItsPartition) {
+TEST(QueuePlan, TasksWithoutAKeyAreSpreadAndThoseWithAKeyGoToItsPartition) {
   const auto place_of = [](const std::string& key, std::uint64_t turn) {
     const std::string body = R"({"queue":")" + kHot + R"(","payload":1)" +
                              (key.empty() ? "" : R"(,"key":")" + key + '"') + "}";
@@ -226,7 +226,7 @@ TEST(QueuePlan, ABatchAndItsKeysAreSpreadAlike) {
   EXPECT_EQ(count(carry_out(post("/v1/tasks/cancel", named), kMap, play), "\"n"), expected);
 }
 
-TEST(QueuePlan, AListOfAQueueWithPartitionsIsOfAllShards) {
+TEST(QueuePlan, AListOfAQueueWithPartitionsAsksAllShards) {
   const CarriedOut done = carry_out(get("/v1/tasks?queue=" + kHot), kMap, [](const Part& part) {
     EXPECT_NE(part.request.target.find("queue=" + kHot), std::string::npos);
     return ok_json(R"({"tasks":[],"cursor":null})");
@@ -235,7 +235,7 @@ TEST(QueuePlan, AListOfAQueueWithPartitionsIsOfAllShards) {
   EXPECT_EQ(done.answer.body, R"({"tasks":[],"cursor":null})");
 }
 
-TEST(QueuePlan, ANodeThatHasNotHeardOfPartitionsListsTheFirstAndAsksForItsKeys) {
+TEST(QueuePlan, ANodeThatDoesNotKnowThePartitionsListsTheFirst) {
   for (const std::string& target : {"/v1/tasks?queue=" + kHot, "/v1/queues/" + kHot + "/keys/k1"}) {
     const CarriedOut done =
         carry_out(get(target), kUnaware, [](const Part&) { return not_there(); });
@@ -313,7 +313,7 @@ TEST(QueuePlan, ARestoreMakesAQueueWithPartitionsHomeFirstAndCountsItOnce) {
 }
 
 // The line of the queue was in an earlier call, and this node does not know the partitions.
-TEST(QueuePlan, ACallWithTasksOnlyPutsThemWhereTheirIdsSay) {
+TEST(QueuePlan, ARestoreOfTasksOnlySendsThemToTheShardsOfTheirIds) {
   const net::HttpRequest restore = post("/v1/restore", task_on(0) + task_on(7) + task_on(8));
   const CarriedOut done = carry_out(restore, kUnaware, [](const Part&) {
     return ok_json(json::render_restored({.restored = 1}));
@@ -337,7 +337,7 @@ net::HttpRequest lease(const std::string& body) {
   return post("/v1/queues/" + kHot + "/lease", body);
 }
 
-TEST(QueuePlan, ALeaseGoesFromOnePartitionToTheNextUntilOneHasTasks) {
+TEST(QueuePlan, ALeaseAsksOnePartitionAfterTheOtherUntilOneHasTasks) {
   const CarriedOut done = carry_out(
       lease(R"({"wait":"20s","max":7,"worker":"ada"})"), kMap,
       [](const Part& part) { return part.shard == 0 ? with_tasks() : without_tasks(); }, 1);
@@ -362,7 +362,7 @@ TEST(QueuePlan, AWorkerThatWaitsWaitsAtAllPartitionsAtOnce) {
   EXPECT_EQ(done.answer.body, with_tasks().body);
 }
 
-TEST(QueuePlan, OneThatDoesNotWaitGoesRoundOnce) {
+TEST(QueuePlan, AWorkerThatDoesNotWaitAsksEachPartitionOnce) {
   for (const char* body : {"", "{}", R"({"wait_ms":0})"}) {
     const CarriedOut done =
         carry_out(lease(body), kMap, [](const Part&) { return without_tasks(); });
@@ -372,14 +372,14 @@ TEST(QueuePlan, OneThatDoesNotWaitGoesRoundOnce) {
   }
 }
 
-TEST(QueuePlan, APartitionThatIsAwayKeepsNoTasksOfOthersBack) {
+TEST(QueuePlan, AnUnreachablePartitionDoesNotHideTasksOfOthers) {
   const CarriedOut done = carry_out(lease(""), kMap, [](const Part& part) {
     return part.shard == 0 ? with_tasks() : unreachable();
   });
   EXPECT_EQ(done.answer.body, with_tasks().body);
 }
 
-TEST(QueuePlan, ThatNoOtherHasTasksIsNotSaidOfAQueueOfWhichAPartitionIsAway) {
+TEST(QueuePlan, AnEmptyLeaseIsAnErrorWhileAPartitionIsUnreachable) {
   for (const ShardNumber away : {6u, 7u, 0u}) {
     const CarriedOut done = carry_out(lease(""), kMap, [away](const Part& part) {
       return part.shard == away ? unreachable() : without_tasks();
@@ -388,7 +388,7 @@ TEST(QueuePlan, ThatNoOtherHasTasksIsNotSaidOfAQueueOfWhichAPartitionIsAway) {
   }
 }
 
-TEST(QueuePlan, AWorkerThatWaitsGoesOnWithoutPartitionsThatAreLate) {
+TEST(QueuePlan, AWorkerThatWaitsDoesNotWaitForLatePartitions) {
   for (const ShardNumber other : {6u, 7u, 0u, kShards}) {  // kShards: all partitions are late
     const CarriedOut done = carry_out(lease(R"({"wait":"20s"})"), kMap, [other](const Part& part) {
       const net::HttpResponse answer = to_who_waits(part);
@@ -401,7 +401,7 @@ TEST(QueuePlan, AWorkerThatWaitsGoesOnWithoutPartitionsThatAreLate) {
   }
 }
 
-TEST(QueuePlan, AWaitGoesOnForTheRestOfItsTimeWhereTheQueueIsThen) {
+TEST(QueuePlan, AWaitContinuesForItsRemainingTimeWhereTheQueueHasMoved) {
   const Step begun = plan_request(lease(R"({"wait":"20s","max":7})"), kUnaware, 0);
   const Plan& plan = std::get<Plan>(begun);
   EXPECT_EQ(shards_of(plan.parts), Shards{6});
@@ -418,14 +418,14 @@ TEST(QueuePlan, AWaitGoesOnForTheRestOfItsTimeWhereTheQueueIsThen) {
   EXPECT_EQ(over.answer.body, without_tasks().body);
 }
 
-TEST(QueuePlan, WhatDoesNotWaitIsPlannedOnce) {
+TEST(QueuePlan, ARequestWithoutAWaitIsPlannedOnce) {
   for (const char* body : {"", R"({"max":0,"wait":"1s"})"}) {
     const Step begun = plan_request(lease(body), kUnaware, 0);
     EXPECT_FALSE(std::get<Plan>(begun).renewal) << body;
   }
 }
 
-TEST(QueuePlan, ALeaseThatNoServerTakesIsRefusedByOne) {
+TEST(QueuePlan, AnInvalidLeaseIsRefusedByOneShard) {
   const CarriedOut wrong = carry_out(lease(R"({"max":0})"), kMap, [](const Part&) {
     return net::HttpResponse{.status = 400, .body = "{}"};
   });

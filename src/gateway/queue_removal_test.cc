@@ -102,7 +102,7 @@ class QueueRemoval : public testing::Test {
   std::function<void(const Part&)> meanwhile_;
 };
 
-TEST_F(QueueRemoval, APutThatMeetsItIsToldAndASecondOneGoesOn) {
+TEST_F(QueueRemoval, APutDuringARemovalIsReportedAndTheNextSucceeds) {
   ASSERT_EQ(make(), 200);
   when("DELETE", 7, [this] { EXPECT_EQ(put_into(0), 201); });
   EXPECT_EQ(ask("DELETE", kPath), 409);
@@ -119,7 +119,7 @@ TEST_F(QueueRemoval, APutThatMeetsItIsToldAndASecondOneGoesOn) {
   EXPECT_EQ(put_into(7), 201);
 }
 
-TEST_F(QueueRemoval, ThePatchThatMadeTheQueueMakesWhatIsMissingOfIt) {
+TEST_F(QueueRemoval, ThePatchThatMadeTheQueueMakesItsMissingPartitions) {
   ASSERT_EQ(make(), 200);
   when("DELETE", 6, [this] { EXPECT_EQ(put_into(6), 201); });
   EXPECT_EQ(ask("DELETE", kPath), 409) << "its home got a task at the last moment";
@@ -133,7 +133,7 @@ TEST_F(QueueRemoval, ThePatchThatMadeTheQueueMakesWhatIsMissingOfIt) {
   }
 }
 
-TEST_F(QueueRemoval, WhatIsMadeAgainBesideItIsRemovedToo) {
+TEST_F(QueueRemoval, APartitionMadeAgainDuringARemovalIsRemovedToo) {
   ASSERT_EQ(make(), 200);
   when("DELETE", 6, [this] { records_[7].settings.partitions = 3; });
   EXPECT_EQ(ask("DELETE", kPath), 200);
@@ -141,7 +141,7 @@ TEST_F(QueueRemoval, WhatIsMadeAgainBesideItIsRemovedToo) {
   EXPECT_TRUE(records_.empty());
 }
 
-TEST_F(QueueRemoval, APartitionMadeAgainThatHasTasksIsToldAndCanBeRemoved) {
+TEST_F(QueueRemoval, APartitionMadeAgainWithTasksIsReportedAndCanBeRemoved) {
   ASSERT_EQ(make(), 200);
   when("DELETE", 6, [this] {
     records_[7].settings.partitions = 3;
@@ -156,7 +156,7 @@ TEST_F(QueueRemoval, APartitionMadeAgainThatHasTasksIsToldAndCanBeRemoved) {
   EXPECT_TRUE(records_.empty());
 }
 
-TEST_F(QueueRemoval, OneThatStoppedAfterTheHomeGoesOn) {
+TEST_F(QueueRemoval, ARemovalThatStoppedAfterTheHomeContinues) {
   records_[0].settings.partitions = 3;
   EXPECT_EQ(ask("DELETE", kPath), 200);
   EXPECT_TRUE(records_.empty());

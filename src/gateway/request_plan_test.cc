@@ -12,7 +12,7 @@ namespace {
 
 constexpr ShardNumber kShards = 4;
 
-TEST(RequestPlan, WhatIsNotAboutTasksIsTheNodes) {
+TEST(RequestPlan, RequestsThatAreNotAboutTasksGoToTheNode) {
   for (const char* target :
        {"/", "/assets/app.js", "/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/cluster",
         "/v1/events?types=stats", "/v1/stats/history", "/v1/nothing", "/v1/tasks/1/2", "*"}) {
@@ -24,7 +24,7 @@ TEST(RequestPlan, WhatIsNotAboutTasksIsTheNodes) {
   }
 }
 
-TEST(RequestPlan, WhatNamesAQueueATaskOrALeaseGoesThereAsItCame) {
+TEST(RequestPlan, ARequestForAQueueATaskOrALeaseIsForwardedUnchanged) {
   const std::string queue = queue_of(3, kShards);
   const std::string in_body = R"({"payload": 1, "queue":")" + queue + R"("})";
   const struct {
@@ -73,7 +73,7 @@ TEST(RequestPlan, WhatNamesAQueueATaskOrALeaseGoesThereAsItCame) {
   }
 }
 
-TEST(RequestPlan, WhenAShardFailsAllThatWasAskedOfAllFails) {
+TEST(RequestPlan, ARequestToAllShardsFailsIfOneShardFails) {
   for (const char* target :
        {"/v1/tasks", "/v1/queues", "/v1/schedules", "/v1/stats", "/v1/forecast", "/v1/wheel"}) {
     const CarriedOut done = carry_out(get(target), kShards, [](const Part& part) {
@@ -98,7 +98,7 @@ TEST(RequestPlan, AnAnswerThatCannotBeReadIsAnError) {
   }
 }
 
-TEST(RequestPlan, AnAnswerOfAllIsForThoseForWhomTheShardsAnswersAre) {
+TEST(RequestPlan, AJoinedAnswerKeepsTheCorsHeadersOfTheShards) {
   const CarriedOut done = carry_out(get("/v1/queues"), kShards, [](const Part&) {
     return net::HttpResponse{.status = 200,
                              .body = R"({"queues":[]})",
@@ -111,7 +111,7 @@ TEST(RequestPlan, AnAnswerOfAllIsForThoseForWhomTheShardsAnswersAre) {
   EXPECT_EQ(done.answer.headers, expected);
 }
 
-TEST(RequestPlan, AHeadAsksForWhatAGetDoes) {
+TEST(RequestPlan, AHeadIsPlannedLikeAGet) {
   const net::HttpRequest head{.method = "HEAD", .target = "/v1/queues", .headers = {}, .body = ""};
   const CarriedOut done =
       carry_out(head, kShards, [](const Part&) { return ok_json(R"({"queues":[]})"); });

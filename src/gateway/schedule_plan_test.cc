@@ -39,7 +39,7 @@ struct Shards {
   }
 };
 
-TEST(SchedulePlan, ItIsPutWhereItsQueueIs) {
+TEST(SchedulePlan, AScheduleIsPutOnTheShardOfItsQueue) {
   for (const Shards& shards : {Shards{}, Shards{.have = {1}}}) {
     const CarriedOut done = carry_out(put_in_queue_of(1), kShards, shards);
     ASSERT_EQ(done.rounds.size(), shards.have.empty() ? 3U : 2U) << "a new one is searched twice";
@@ -55,7 +55,7 @@ TEST(SchedulePlan, ItIsPutWhereItsQueueIs) {
   }
 }
 
-TEST(SchedulePlan, ItIsNotPutWhereAnotherShardHasItOrMayHave) {
+TEST(SchedulePlan, AScheduleIsNotPutIfAnotherShardHasItOrMayHaveIt) {
   CarriedOut done = carry_out(put_in_queue_of(1), kShards, Shards{.have = {2}, .away = {0}});
   EXPECT_EQ(done.rounds.size(), 1U);
   EXPECT_EQ(done.answer.status, 409);
@@ -66,7 +66,7 @@ TEST(SchedulePlan, ItIsNotPutWhereAnotherShardHasItOrMayHave) {
   EXPECT_EQ(done.answer.header("retry-after"), "2");
 }
 
-TEST(SchedulePlan, WhoHasItAnswersWhoeverElseIsAway) {
+TEST(SchedulePlan, TheShardWithTheScheduleAnswersEvenIfOthersAreUnreachable) {
   for (const char* target : {"/v1/schedules/s", "/v1/schedules/s/next?count=2"}) {
     const Shards shards{.have = {1}, .away = {0, 2}};
     const CarriedOut done = carry_out(get(target), kShards, shards);
@@ -78,7 +78,7 @@ TEST(SchedulePlan, WhoHasItAnswersWhoeverElseIsAway) {
   EXPECT_EQ(carry_out(get("/v1/schedules/s"), kShards, Shards{}).answer.status, 404);
 }
 
-TEST(SchedulePlan, AVerbIsForWhoHasIt) {
+TEST(SchedulePlan, AnActionGoesToTheShardWithTheSchedule) {
   const net::HttpRequest verb = post("/v1/schedules/s/trigger", "{}");
   CarriedOut done = carry_out(verb, kShards, Shards{.have = {2}, .away = {0}});
   EXPECT_EQ(done.answer.body, "POST2");
@@ -92,7 +92,7 @@ TEST(SchedulePlan, AVerbIsForWhoHasIt) {
   EXPECT_EQ(done.rounds[1][0].request.method, "POST");
 }
 
-TEST(SchedulePlan, ANameThatTwoShardsHaveIsRemovedFromBoth) {
+TEST(SchedulePlan, AScheduleOnTwoShardsIsRemovedFromBoth) {
   net::HttpRequest remove = get("/v1/schedules/s");
   remove.method = "DELETE";
   const CarriedOut done = carry_out(remove, kShards, Shards{.have = {0, 2}});
@@ -139,7 +139,7 @@ class Putting {
 };
 
 // Two clients put a schedule. Tests every order of their rounds.
-TEST(SchedulePlan, OfTwoThatArePutAtOnceOneIsLeftAndItsOwnerToldSo) {
+TEST(SchedulePlan, OfTwoConcurrentPutsOneSucceedsAndItsClientKnows) {
   for (unsigned order = 0; order < 256; ++order) {
     SCOPED_TRACE(order);
     KeepingShards shards;
@@ -156,7 +156,7 @@ TEST(SchedulePlan, OfTwoThatArePutAtOnceOneIsLeftAndItsOwnerToldSo) {
   }
 }
 
-TEST(SchedulePlan, PutAgainOnTheLowestOfTwoShardsItIsLeftThereAlone) {
+TEST(SchedulePlan, APutOnTheLowestOfTwoShardsLeavesTheScheduleOnlyThere) {
   KeepingShards shards;
   shards.have_ = {1, 2};
   EXPECT_EQ(carry_out(put_in_queue_of(2), kShards, std::ref(shards)).answer.status, 409);
@@ -165,7 +165,7 @@ TEST(SchedulePlan, PutAgainOnTheLowestOfTwoShardsItIsLeftThereAlone) {
   EXPECT_EQ(shards.have_, std::set<ShardNumber>{1});
 }
 
-TEST(SchedulePlan, WhoCannotSeeWhetherThereAreTwoSaysSo) {
+TEST(SchedulePlan, APutThatCannotCheckAllShardsIsAnError) {
   int looks = 0;
   const auto play = [&looks](const Part& part) {
     if (part.request.method == "PUT") return made();

@@ -36,7 +36,7 @@ TEST(WholePlan, QueuesAreSortedByName) {
             R"({"queues":[{"queue":"a"},{"queue":"b","x":1.0},{"queue":"c"},{"queue":"d"}]})");
 }
 
-TEST(WholePlan, APageOfSchedulesGoesOnBehindItsLastName) {
+TEST(WholePlan, APageOfSchedulesContinuesAfterItsLastName) {
   const PlayShard play = answers({R"({"schedules":[{"name":"b"},{"name":"c"}],"cursor":"c"})",
                                   R"({"schedules":[{"name":"a"}],"cursor":null})"});
   EXPECT_EQ(carry_out(get("/v1/schedules?limit=2"), kShards, play).answer.body,
@@ -137,7 +137,7 @@ TEST(WholePlan, ForecastsAreAddedUp) {
                            .coarse = 6}));
 }
 
-TEST(WholePlan, AForecastOfTheMinuteBeforeIsAskedForAgain) {
+TEST(WholePlan, AForecastOfAnEarlierMinuteIsRequestedAgain) {
   int asked = 0;
   const auto play = [&asked](const Part& part) {
     if (part.shard == 1) return ok_json(forecast(120'000, {10, 20}));
@@ -152,7 +152,7 @@ TEST(WholePlan, AForecastOfTheMinuteBeforeIsAskedForAgain) {
             (std::vector<std::uint64_t>{11, 22}));
 }
 
-TEST(WholePlan, ForecastsOfClocksThatAreApartAreAddedUpAsTheyAre) {
+TEST(WholePlan, ForecastsOfShardsWithDifferentClocksAreStillAdded) {
   const CarriedOut done = carry_out(get("/v1/forecast"), kShards,
                                     answers({forecast(180'000, {1}), forecast(60'000, {10})}));
   EXPECT_EQ(done.rounds.size(), 2U);

@@ -23,14 +23,14 @@ TEST(OpenSinks, AFolderOrNoFileIsAnErrorThatNamesIt) {
   EXPECT_TRUE(open_sinks("")->empty());
 }
 
-TEST(OpenSinks, ASettingOfKafkaIsNamedButNoWordThatMayBePartOfASecret) {
+TEST(OpenSinks, AWrongKafkaSettingIsNamedWithoutItsValue) {
   EXPECT_EQ(refusal_of_kafka("sasl.password=a&b3cret=1").find("b3cret"), std::string::npos);
   EXPECT_NE(refusal_of_kafka("no.such=b3cret").find("no.such"), std::string::npos);
   EXPECT_NE(refusal_of_kafka("acks=b3cret").find("acks"), std::string::npos);
   EXPECT_EQ(refusal_of_kafka("acks=b3cret").find("b3cret"), std::string::npos);
 }
 
-TEST(OpenSinks, KafkaGivesUpAMessageBeforeTheDelivererDoes) {
+TEST(OpenSinks, AKafkaTimeoutMustBeShorterThanTheDeliverers) {
   for (const char* const name : {"message.timeout.ms", "delivery.timeout.ms"}) {
     for (const char* const wrong : {"=0", "=50001", "=300000"}) {
       EXPECT_NE(refusal_of_kafka(std::string(name) + wrong).find("between 1 and 50000"),

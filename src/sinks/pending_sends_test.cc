@@ -30,7 +30,7 @@ TEST_F(PendingSendsTest, EachIsAnsweredOnce) {
   EXPECT_EQ(answers_, (std::vector<std::string>{"b", "a!"}));
 }
 
-TEST_F(PendingSendsTest, ALostConnectionIsToldToAllAndToNoneAgain) {
+TEST_F(PendingSendsTest, ALostConnectionFailsAllSendsOnce) {
   add('a');
   const std::uint64_t b = add('b');
   sends_.fail_all({ErrorCode::unavailable, "?", ""});
@@ -39,7 +39,7 @@ TEST_F(PendingSendsTest, ALostConnectionIsToldToAllAndToNoneAgain) {
   EXPECT_EQ(answers_, (std::vector<std::string>{"a?", "b?"}));
 }
 
-TEST_F(PendingSendsTest, WhatIsForgottenIsNotAnswered) {
+TEST_F(PendingSendsTest, AForgottenSendIsNotAnswered) {
   const std::uint64_t a = add('a');
   sends_.clear();
   sends_.finish(a, ok());

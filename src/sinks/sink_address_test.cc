@@ -15,7 +15,7 @@ std::string refusal(std::string_view url) {
   return address.error().message.substr(0, address.error().message.find(';'));
 }
 
-TEST(SinkAddress, IsReadWithAllOfItsParts) {
+TEST(SinkAddress, ReadsAllParts) {
   EXPECT_EQ(
       parse_sink_address("kafka://a:1,[::1]:9092/t.x?compression.codec=lz4&sasl.password=%26=")
           .value(),
@@ -37,7 +37,7 @@ TEST(SinkAddress, IsReadWithAllOfItsParts) {
                          .settings = {{"maxlen", "1000"}}}));
 }
 
-TEST(SinkAddress, WhatIsWrongIsRefusedWithoutRepeatingIt) {
+TEST(SinkAddress, RefusesAWrongAddressWithoutRepeatingIt) {
   const std::pair<const char*, const char*> wrongs[] = {
       {"", "it must begin with kafka://, nats:// or redis://"},
       {"amqp://secret@h:1/t", "it must begin with kafka://, nats:// or redis://"},
