@@ -32,7 +32,7 @@ async function purge({ queue, scheduled, ready, dead }, reload) {
 }
 
 async function redrive({ queue, dead }, reload) {
-  const text = `${plural(dead, 'dead task')} will be due now, and get all their attempts again.`;
+  const text = `${plural(dead, 'dead task')} will be due now, with all attempts again.`;
   if (!await confirmed(`Redrive ${queue}?`, text, 'Redrive', { kind: 'primary' })) return;
   await attempt(() => call('POST', pathOf(queue, 'redrive')), ({ count: n }) => `${plural(n, 'task')} of ${queue} due again.`);
   reload();
