@@ -14,8 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto kLong = 600s;  // longer than any test
-
 std::string url_of(const HttpServer& server) {
   return "http://127.0.0.1:" + std::to_string(server.port());
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@
 #include "tests/support/raw_socket.h"
 
 namespace detent::net {
+
+constexpr auto kLong = std::chrono::minutes(10);  // longer than any test
 
 /// Passes values from the I/O thread to the test. Thread-safe.
 template <class T>

@@ -13,7 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::RawSocket;
 
-constexpr auto kLong = 600s;   // longer than any test
 constexpr auto kIdle = 150ms;  // longer than the time from connecting to sending on a busy machine
 
 // http_parser_test.cc has the full table of the grammar. This test sends one request of each kind.

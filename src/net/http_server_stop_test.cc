@@ -14,8 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::RawSocket;
 
-constexpr auto kLong = 600s;  // longer than any test
-
 TEST(HttpServerStop, AnswersAHeldRequestWithinTheGraceAndCloses) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});

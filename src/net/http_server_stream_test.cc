@@ -14,7 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::RawSocket;
 
-constexpr auto kLong = 600s;               // longer than any test
 constexpr std::size_t kMuch = 16'000'000;  // more than the system stores for an unread socket
 
 std::string much() {
