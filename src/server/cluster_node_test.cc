@@ -438,7 +438,7 @@ TEST_F(PartitionsTest, TheirNumberIsChangedByRemovingTheQueue) {
   divide();
   const net::HttpResponse refused = b_.ask("PATCH", kHot, R"({"partitions":2})");
   EXPECT_EQ(refused.status, 409);
-  EXPECT_NE(refused.body.find("made with 4 partitions"), std::string::npos) << refused.body;
+  EXPECT_NE(refused.body.find("created with 4 partitions"), std::string::npos) << refused.body;
   EXPECT_EQ(b_.ask("PATCH", kHot, R"({"partitions":9})").status, 400);
   ASSERT_EQ(a_.ask("POST", "/v1/tasks", keyed(1)).status, 201);
   EXPECT_EQ(b_.ask("DELETE", kHot).status, 409) << "it has a task";

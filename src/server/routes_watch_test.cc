@@ -255,7 +255,7 @@ TEST_F(RoutesWatch, SoManyStreamsAndNoMore) {
   begin_with({.max_streams = 2});
   EventClient first = watch_tasks();
   EventClient second = watch_tasks();
-  expect_problem(send("GET", "/v1/events"), 503, {"as many", "2"});
+  expect_problem(send("GET", "/v1/events"), 503, {"limit of open event streams reached: 2"});
   first.close();
   await_streams(1);
   EventClient third = watch_tasks();
