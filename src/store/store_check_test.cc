@@ -198,7 +198,8 @@ TEST_F(StoreCheckTest, ADamagedRecordIsFoundInEveryLane) {
   disk_.flip_bit(place_of(ended_, Lane::ended), 80);
   expect_findings({"task 1024 in the ended lane"});
   disk_.flip_bit(place_of(dead_, Lane::dead, 2), 80);
-  expect_findings({"task 1024", "task 768 in the dead lane of queue number 2", "b: dead tasks: expected 1, found 0",
+  expect_findings({"task 1024", "task 768 in the dead lane of queue number 2",
+                   "b: dead tasks: expected 1, found 0",
                    "b: bytes of payload: expected 10, found 5"});
 }
 
