@@ -43,10 +43,11 @@ enum class Repeat : std::uint8_t {
 
 /// Policies for changes of the clock. The defaults are those of Vixie cron.
 struct CronOptions {
-  /// No value: follow Vixie cron. An expression for every hour (`*`) follows real time: occurrences
-  /// in a gap are skipped, and repeated local times run twice. "*/15 * * * *" therefore runs every
-  /// quarter of an hour through the whole night. An expression for certain hours runs once a day:
-  /// Gap::run_after and Repeat::first.
+  /// No value: follow Vixie cron. The default depends on the field `hour`:
+  ///
+  /// - All 24 hours (`*`): Gap::skip and Repeat::both. The expression follows real time.
+  ///   "*/15 * * * *" runs every quarter of an hour through the whole night.
+  /// - Certain hours: Gap::run_after and Repeat::first. Each matching local time runs once.
   std::optional<Gap> gap = std::nullopt;
   std::optional<Repeat> repeat = std::nullopt;
 };
@@ -71,8 +72,9 @@ struct CronOptions {
 /// them (Vixie's rule). If either field begins with a star or `?`, a day must match both.
 ///
 /// @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly mean the beginning of the
-/// named period. "@every 90s" takes a duration ("1500ms" "30s" "5m" "2h" "30d" "PT1H30M"). It runs
-/// at the multiples of this duration since 1970-01-01T00:00:00Z, in every time zone.
+/// named period. A week begins on Sunday. "@every 90s" takes a duration above 0 ("1500ms" "30s"
+/// "5m" "2h" "30d" "PT1H30M"). It runs at the multiples of this duration since
+/// 1970-01-01T00:00:00Z, in every time zone.
 class Cron {
  public:
   /// Parses `expression`. `zone` is a name of the tz database, such as "Europe/Berlin". "UTC" needs

@@ -7,8 +7,10 @@
 //     scheduler.schedule_every({.period = 1s}, [&](TimerContext& timer) { timer.stop();
 //     }).release();
 //
-// A timer at a fixed rate always ticks at start + k × period, however late single runs are. The
-// next tick is counted from the last tick and not from the clock, so delays do not accumulate.
+// A timer at a fixed rate always ticks at start + k × period, for k ≥ 1, however late single runs
+// are. `start` is the call of schedule_every, so the first run is one period after the call. The
+// options `created` and `phase_key` give another start. The next tick is counted from the last tick
+// and not from the clock, so delays do not accumulate.
 #pragma once
 
 #include <chrono>
@@ -25,16 +27,17 @@
 
 namespace detent {
 
-/// The policy for missed ticks. A tick is missed if its run could not begin in time. Possible
-/// reasons: the previous run took longer than a period, or the machine was busy or asleep. When the
-/// timer is handled again, the run that is due always happens. The policy decides only about the
-/// other missed ticks.
+/// The policy for missed ticks. A tick is missed if it passes before its run can begin. Possible
+/// reasons: the previous run took longer than a period, or the machine was busy or asleep. As soon
+/// as the timer can run again, it runs for the missed ticks: once or several times, as the policy
+/// says. Only ticks that `skip` leaves out get no run.
 ///
-/// A tick exactly at the end of a run is not missed. With jitter, a tick counts as missed after its
-/// own due time. Source: the names are those of tokio's MissedTickBehavior, and two more.
+/// A tick exactly at the end of a run is not missed. With jitter, each tick has its own random due
+/// time after the tick, and is missed only after this due time. Source: tokio's MissedTickBehavior
+/// has the names burst, delay and skip.
 enum class MissedTick : std::uint8_t {
   coalesce,  // run once immediately for all missed ticks; then continue in phase
-  skip,      // leave out ticks that pass while the job runs; then continue in phase
+  skip,      // as coalesce, but leave out ticks that pass while the job itself runs
   delay,     // run once immediately for all missed ticks; this run starts a new phase
   burst,     // run once for each missed tick, one run directly after another
   spread,    // run once for each missed tick, with at least `catch_up` between two starts
@@ -54,18 +57,18 @@ struct PeriodicOptions {
   std::uint64_t count = 0;
   MissedTick missed = MissedTick::coalesce;
   Pace pace = Pace::fixed_rate;
-  /// Delays each run after its tick by a random part of the period, up to this part. Each run has
-  /// its own random delay, and no run is earlier than its tick. Timers with equal periods then do
-  /// not all run at the same moment. Requires: within [0, 1].
+  /// Delays each run by a random time between 0 and `jitter` × `period` after its tick. Each run
+  /// has its own random delay. Timers with equal periods then do not all run at the same moment.
+  /// Requires: within [0, 1].
   double jitter = 0;
   /// With MissedTick::spread: the shortest time between the starts of two runs. Zero: a tenth of
   /// the period. A value above half a period counts as half a period, because otherwise the timer
   /// would not catch up. Requires: not negative.
   std::chrono::nanoseconds catch_up{};
-  /// Places the ticks at created + k × period on the wall clock, for k ≥ 1. The first tick is the
-  /// first after now. A restarted program thus keeps its rhythm: "25 s, created 20 s ago" first
-  /// runs in 5 s. Ticks in the past do not run and do not count. The wall clock is read once, when
-  /// the timer is scheduled.
+  /// Places the ticks at created + k × period on the wall clock, for k ≥ 1. The first run is at the
+  /// first of these ticks that is in the future. A restarted program thus keeps its rhythm: with a
+  /// period of 25 s, a timer created 20 s ago first runs in 5 s. Ticks in the past do not run and
+  /// do not count. The wall clock is read once, when the timer is scheduled.
   std::optional<WallTime> created = std::nullopt;
   /// If not empty, a hash of this key places the ticks within the period, counted from
   /// 1970-01-01T00:00:00Z on the wall clock. A key has the same ticks in every process and after

@@ -7,7 +7,7 @@
 //
 // The Scheduler itself knows no calendar. A rule is any object that can give the first date after a
 // given date. Only programs that pass a Cron or a CalendarInterval link detent::calendar. The dates
-// follow the wall clock, as the dates of schedule_at do.
+// follow the wall clock: if it is stepped, the scheduler waits for the date by the new wall time.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,9 @@ concept HasOccurrences = requires(const Rule& rule, WallTime time) {
 /// same question, and does not throw.
 ///
 /// The scheduler calls the rule from one thread at a time, without a lock, one to three times per
-/// run. After missed occurrences it calls the rule about 40 times.
+/// run. After missed occurrences it searches for the last of them and calls the rule about 40
+/// times. With MissedOccurrence::all it may call the rule 40 times for each occurrence that it
+/// runs.
 class RecurringRule {
  public:
   template <HasOccurrences Rule>
@@ -118,12 +120,12 @@ class RecurringJob {
   Call call_;
 };
 
-/// The policy for missed occurrences. An occurrence is missed if its run could not begin in time.
-/// Possible reasons: the machine was suspended, the executor was late, or the wall clock was put
-/// forward over the date.
+/// The policy for missed occurrences. An occurrence is missed if its date passes before its run can
+/// begin. Possible reasons: the machine was suspended, the executor was late, or the wall clock was
+/// put forward over the date.
 enum class MissedOccurrence : std::uint8_t {
   once,  // run once immediately for all missed occurrences, with the date of the last
-  skip,  // as `once`, but only if overdue by at most `grace` (default: one minute)
+  skip,  // as `once`, but only if the last is overdue by at most `grace` (default: one minute)
   all,   // run once for each of the last `most_missed` occurrences, one after another
 };
 
@@ -139,9 +141,10 @@ struct RecurringOptions {
   /// The number of runs; 0: no limit, until the timer is cancelled or the rule has no further date.
   /// Occurrences that are left out do not count.
   std::uint64_t count = 0;
-  /// The first and last instant at which the timer may run, both included. Occurrences outside are
-  /// left out. Occurrences before the call that scheduled the timer never run, even if they are
-  /// after `start`.
+  /// The first and the last date of the rule that may run, both included. Occurrences outside are
+  /// left out. The limits apply to the dates of the rule: because of `jitter` or a delay, the run
+  /// for a date before `end` can begin after `end`. Occurrences before the call that scheduled the
+  /// timer never run, even if they are after `start`.
   std::optional<WallTime> start = std::nullopt;
   std::optional<WallTime> end = std::nullopt;
   MissedOccurrence missed = MissedOccurrence::once;
@@ -152,8 +155,9 @@ struct RecurringOptions {
   /// MissedOccurrence::skip, otherwise no limit. Requires: not negative.
   std::optional<std::chrono::milliseconds> grace = std::nullopt;
   Overlap overlap = Overlap::run_after;
-  /// Delays each run of the timer by the same random offset in [0, jitter). Timers with equal rules
-  /// then do not all run at the same moment. Requires: not negative.
+  /// Delays each run of the timer by the same random offset in [0, jitter). The offset is chosen
+  /// when the timer is scheduled. Timers with equal rules then do not all run at the same moment. A
+  /// run is overdue (see `grace`) only after its date plus the offset. Requires: not negative.
   std::chrono::milliseconds jitter{};
   /// If not empty, the offset is a hash of this key instead of random. A key has the same offset in
   /// every process and after each restart. Different keys are spread evenly.
