@@ -25,8 +25,9 @@
 //
 // ClientError::is_repeated says that the request was sent more than once. Example: the first
 // cancel() succeeds, but its answer is lost. The repeated cancel() then fails with `not_found`. A
-// repeated lease() returns different tasks. Tasks in the lost answer become ready again when their
-// visibility timeout ends.
+// repeated lease() returns different tasks. The leases in the lost answer expire at the end of
+// their visibility timeout. The server counts an expired lease as a failed attempt, and hands the
+// task out again after its backoff.
 #pragma once
 
 #include <chrono>
@@ -113,8 +114,9 @@ struct Payload {
   friend bool operator==(const Payload&, const Payload&) = default;
 };
 
-/// A due time: a delay from now, or a date. Dates are whole milliseconds. The caller rounds a finer
-/// date: `std::chrono::ceil<milliseconds>(std::chrono::system_clock::now() + 1h)`.
+/// A due time: a delay from now (0 to 136 years), or a date in the years 1970 to 9999. The server
+/// refuses other values with invalid_argument. Dates are whole milliseconds. The caller rounds a
+/// finer date: `std::chrono::ceil<milliseconds>(std::chrono::system_clock::now() + 1h)`.
 using Due = std::variant<milliseconds, WallTime>;
 
 /// Names a task by the key that its creator chose.
@@ -125,7 +127,7 @@ struct TaskKey {
 /// Names a task by the server's id, or by queue and key.
 using TaskName = std::variant<std::uint64_t, TaskKey>;
 
-/// The wait after attempt n is initial * 2^(n - 1), at most max.
+/// The wait after failed attempt n is initial * 2^(n - 1), at most max, and varies by ± 20 %.
 struct Backoff {
   milliseconds initial{1'000};
   milliseconds max{3'600'000};
@@ -142,7 +144,8 @@ struct Header {
 };
 
 /// A task to schedule. A task with a `key` can be scheduled again safely: the same request returns
-/// the first task. Fields without a value take the queue's setting.
+/// the first task. std::nullopt, or "" for `webhook`, means: as the queue is set. The server
+/// delivers a task with a webhook itself, so no worker gets this task.
 struct NewTask {
   std::string queue;
   Payload payload = {};
@@ -189,7 +192,8 @@ struct TaskPage {
   std::string cursor;
 };
 
-/// The filter of a list. A task must match every field that has a value.
+/// The filter of a list. A task must match every field that has a value. `due_after` includes the
+/// given instant, `due_before` does not.
 struct ListOptions {
   std::optional<std::string> queue = {};
   std::optional<TaskState> state = {};
@@ -204,8 +208,8 @@ struct ListOptions {
 struct LeaseOptions {
   std::size_t max = 1;   // number of tasks, 1 to 1,000
   milliseconds wait{0};  // longest wait for the first task if no task is ready; at most 60 s
-  std::optional<milliseconds> visibility_timeout = {};
-  std::string worker = {};  // name of the worker, shown to people
+  std::optional<milliseconds> visibility_timeout = {};  // no value: the task's, or the queue's
+  std::string worker = {};                              // name of the worker, shown to people
 };
 
 /// A task that a worker has leased until `lease_until`. `lease` is the lease token, which complete,
@@ -220,17 +224,19 @@ struct LeasedTask {
   std::uint32_t priority = 0;
   WallTime due_at{};
   WallTime lease_until{};
-  milliseconds lateness{0};
+  milliseconds lateness{0};  // from `due_at` until the task was leased
   std::vector<Header> headers = {};
 };
 
 /// The result of one call for one lease.
 enum class LeaseStatus : std::uint8_t {
   done,
-  conflict,     // the lease is no longer held
-  dead,         // the failed attempt was the last attempt, so the task is dead
-  unavailable,  // unknown, may still be held: its shard was away for all of `retry_for`
-  error,        // the server failed while it processed this lease
+  conflict,  // the lease is no longer held; nothing was changed
+  dead,      // the failed attempt was the last attempt, so the task is dead
+  // The result is not known, and the lease may still be held: the server did not answer for this
+  // lease during all of `retry_for`. Make the call again until the lease expires.
+  unavailable,
+  error,  // the server failed while it processed this lease
 };
 
 /// Parameters of Client::fail.
@@ -308,6 +314,7 @@ struct IntervalRule {
 /// A recurring rule that counts days, weeks, months or years in the calendar.
 struct CalendarRule {
   enum class Unit : std::uint8_t { day, week, month, year };
+  /// If a month does not have the day of the anchor: take its last day, or leave the month out.
   enum class MonthEnd : std::uint8_t { clamp, skip };
   std::uint32_t every = 1;
   Unit unit = Unit::month;
@@ -318,7 +325,11 @@ struct CalendarRule {
 /// A recurring schedule to store: its rule, and the task that it makes at each occurrence.
 /// docs/guides/recurring.md describes every option.
 struct NewSchedule {
+  /// The policy for occurrences that the server handles later than `misfire_grace`: no task, one
+  /// task for the last of them, or one task for each of the last `misfire_limit`.
   enum class Misfire : std::uint8_t { skip, once, all };
+  /// The policy for an occurrence while the previous task has not ended: another task, no task, or
+  /// one task when the previous task ends.
   enum class Overlap : std::uint8_t { allow, skip, queue_one };
 
   std::variant<CronRule, IntervalRule, CalendarRule> rule;
@@ -342,7 +353,8 @@ struct NewSchedule {
 /// A stored recurring schedule.
 struct Schedule {
   std::string name = {};
-  std::string state = {};  // active, paused, over, broken
+  // active; paused; over: no occurrence is left; broken: the server cannot read the rule or zone
+  std::string state = {};
   std::string words = {};  // the rule in plain English
   std::string queue = {};
   std::optional<WallTime> next_at = {};
@@ -355,17 +367,17 @@ struct Schedule {
 struct ClientOptions {
   std::string token = {};    // access token, if the server requires one; "": no token
   std::string ca_file = {};  // PEM file of certificates trusted for https; "": those of the system
-  /// Time limit of one try. lease() adds its `wait`. Requires: above 0, at most one day.
+  /// Time limit of one try; lease() with a `wait` adds 60 s. Requires: above 0, at most one day.
   std::chrono::milliseconds timeout{30'000};
   /// Total time for which a failed call is repeated; 0: never repeat.
   std::chrono::milliseconds retry_for{15'000};
   Clock* clock = nullptr;  // null: the machine's clock. Otherwise the clock must outlive the client
 };
 
-/// A connection to one Detent server. Thread-safe. One call at a time uses a connection, and the
-/// client keeps as many connections as there were simultaneous calls. Every method blocks until the
-/// server has answered or the client gives up. Every method can fail with `unavailable`, and with
-/// each ClientError that the server sends.
+/// Calls one Detent server. Thread-safe. While a call runs, no other call uses its connection. The
+/// client opens a connection if all others are in use, and keeps it for later calls. Every method
+/// blocks until the server has answered or the client gives up. Every method can fail with
+/// `unavailable`, and with each ClientError that the server sends.
 class Client {
  public:
   /// Makes a client for the server at `url`, "http://HOST[:PORT]" or "https://…". Does not connect
@@ -393,8 +405,9 @@ class Client {
       std::span<const client::NewTask> tasks);
   /// Returns the record of a task. Errors: not_found.
   ClientResult<client::Task> get(const client::TaskName& task);
-  /// Returns one page of the tasks that match every option, in due order. A page can be short or
-  /// even empty although more tasks follow. Continue from its cursor until the cursor is "".
+  /// Returns one page of the tasks that match every option: first the dead tasks, then the live
+  /// tasks in due order, then the ended tasks that their queues keep. A page can be short or even
+  /// empty although more tasks follow. Continue from its cursor until the cursor is "".
   ClientResult<client::TaskPage> list(const client::ListOptions& options = {});
   /// Cancels a task. Errors: not_found; conflict while the task is leased.
   ClientResult<void> cancel(const client::TaskName& task);
@@ -402,7 +415,8 @@ class Client {
   /// tasks by id, or all by keys of one queue; otherwise the call fails with invalid_argument.
   ClientResult<std::vector<ClientResult<void>>> cancel_many(
       std::span<const client::TaskName> tasks);
-  /// Gives a task another due time. A dead task becomes scheduled again. Errors: as cancel().
+  /// Gives a task another due time. A dead task becomes scheduled again, with the full number of
+  /// attempts. Errors: as cancel(); invalid_argument for a wrong due time.
   ClientResult<client::ScheduledTask> move(const client::TaskName& task, const client::Due& due);
   /// Gives up to 10,000 tasks the same new due time. Limits and result as cancel_many().
   ClientResult<std::vector<ClientResult<client::ScheduledTask>>> move_many(
@@ -410,20 +424,21 @@ class Client {
   /// Makes a task due now. Errors: as cancel().
   ClientResult<client::ScheduledTask> run_now(std::uint64_t id);
 
-  // Leases. Worker (worker.h) makes all of these calls for you.
+  // Leases. Worker (worker.h) makes all of these calls for you. A call takes at most 10,000 leases.
 
   /// Leases ready tasks of a queue, the most urgent first. If no task is ready, waits for up to
   /// `options.wait`.
   ClientResult<std::vector<client::LeasedTask>> lease(const std::string& queue,
                                                       const client::LeaseOptions& options = {});
-  /// Completes the tasks of these leases. Returns one status per lease, in order. A repeated call
-  /// may return `conflict` for a lease that the first call already completed.
+  /// Reports that the tasks of these leases are done. Returns one status per lease, in order. A
+  /// repeated call may return `conflict` for a lease that the first call already completed.
   ClientResult<std::vector<client::LeaseStatus>> complete(std::span<const std::string> leases);
-  /// Ends the current attempt of these tasks as failed. Returns one status per lease, in order.
+  /// Ends the current attempt of these tasks as failed. The tasks are tried again later; after its
+  /// last attempt a task is dead. Returns one status per lease, in order.
   ClientResult<std::vector<client::LeaseStatus>> fail(std::span<const std::string> leases,
                                                       const client::FailOptions& options = {});
-  /// Extends leases to `by` from now. A lease that already ends later keeps its end. Returns one
-  /// status per lease, in order.
+  /// Extends leases to `by` from now (1 ms to 30 days). A lease that already ends later keeps its
+  /// end. Returns one status per lease, in order.
   ClientResult<std::vector<client::LeaseStatus>> extend(std::span<const std::string> leases,
                                                         std::chrono::milliseconds by);
   /// Gives tasks back to their queue. The attempt does not count. Returns one status per lease, in
@@ -431,22 +446,25 @@ class Client {
   ClientResult<std::vector<client::LeaseStatus>> release(
       std::span<const std::string> leases, const client::ReleaseOptions& options = {});
 
+  // Queues. Calls with the name of an unknown queue fail with not_found, except change_queue.
+
   /// Returns all queues, sorted by name.
   ClientResult<std::vector<client::Queue>> queues();
-  /// Returns one queue. Errors: not_found.
+  /// Returns one queue.
   ClientResult<client::Queue> queue(const std::string& name);
   /// Changes the settings that have a value. Creates the queue if it does not exist.
   ClientResult<client::Queue> change_queue(const std::string& name,
                                            const client::QueueChange& change);
-  /// Removes a queue. Errors: not_found; conflict while the queue has tasks.
+  /// Removes a queue. Errors: conflict while the queue has tasks.
   ClientResult<void> remove_queue(const std::string& name);
-  /// Stops leasing tasks of the queue.
+  /// Stops leasing tasks of the queue. Tasks that are leased already can still be completed.
   ClientResult<client::Queue> pause(const std::string& name);
   /// Allows leasing tasks of the queue again.
   ClientResult<client::Queue> resume(const std::string& name);
-  /// Removes all tasks that are not leased. Returns the number of removed tasks.
+  /// Removes all tasks of the queue that are not leased. Returns the number of removed tasks.
   ClientResult<std::uint64_t> purge(const std::string& name);
-  /// Makes all dead tasks due now. Returns the number of these tasks.
+  /// Makes all dead tasks of the queue due now, with the full number of attempts. Returns the
+  /// number of these tasks.
   ClientResult<std::uint64_t> redrive(const std::string& name);
 
   /// Creates or replaces a recurring schedule.
@@ -456,7 +474,7 @@ class Client {
   ClientResult<client::Schedule> get_schedule(const std::string& name);
   /// Returns all recurring schedules, sorted by name.
   ClientResult<std::vector<client::Schedule>> schedules();
-  /// Returns the next `count` occurrences. Errors: not_found.
+  /// Returns the next `count` occurrences of a schedule (1 to 1,000). Errors: not_found.
   ClientResult<std::vector<WallTime>> next_occurrences(const std::string& name,
                                                        std::size_t count = 10);
   /// Stops making tasks for occurrences.
@@ -468,7 +486,7 @@ class Client {
   /// Removes a recurring schedule. Tasks that it has already made stay.
   ClientResult<void> remove_schedule(const std::string& name);
 
-  /// Returns the server's statistics as JSON.
+  /// Returns the server's statistics as JSON: the answer of GET /v1/stats (docs/reference/http.md).
   ClientResult<std::string> stats();
 
  private:

@@ -17,9 +17,10 @@
 // Guarantees. A change survives power loss once its function has returned success. A task runs **at
 // least once** and never early. It is removed only after its handler has returned `done`. If the
 // process dies while a handler runs, the task runs again after the next open, so a handler must
-// tolerate a second run. Handlers run on the executor, never on a thread that other calls depend
-// on. A handler gets its tasks from the call of `on`. Due tasks of a name without a handler wait
-// until `start` says that all handlers are registered.
+// tolerate a second run. Handlers run on the executor, so a slow handler does not delay the calls
+// of other threads. A handler can get tasks as soon as `on` has registered it. Due tasks of a name
+// without a handler wait. `start` says that all handlers are registered: from then on, such tasks
+// become dead.
 #pragma once
 
 #include <chrono>
@@ -124,7 +125,8 @@ struct TaskInfo {
     ready,      // due, and waits for its handler
     leased,     // its handler runs, or is about to run
     dead,  // its last attempt failed, or it has no handler; kept until it is cancelled or moved
-    completed,  // done; kept for a while, only in queues with a retention set by a server
+    // Done. Only a server can give a queue a retention; without retention, a done task is removed.
+    completed,
     cancelled,  // cancelled; kept as `completed` tasks are
   };
   std::uint64_t id = 0;
@@ -178,7 +180,8 @@ struct HandlerOptions {
 /// Options of a DurableScheduler.
 struct DurableOptions {
   /// The data folder. It is created if it does not exist; its parent folder must exist. The folder
-  /// is locked while it is open. A Detent server uses the same format.
+  /// is locked while it is open. A Detent server uses the same format: it can open the folder
+  /// later, and the names of tasks are then its queues.
   std::string path = {};
   /// Runs the handlers. Null: an own pool of `threads` threads (0: one thread per processor).
   /// Otherwise the executor must outlive this object. If its `execute` throws, a thread of the
@@ -187,13 +190,15 @@ struct DurableOptions {
   std::size_t threads = 4;
   /// Null: the machine's clock. Otherwise the clock must outlive this object.
   Clock* clock = nullptr;
-  /// Tasks that are due within `window` from now are held in memory, at most `max_loaded` tasks. A
-  /// task needs about 300 bytes. Requires: both are above 0.
+  /// Tasks that are due within `window` from now are held in memory, at most `max_loaded` tasks.
+  /// Other tasks are only on disk until their due time is near. A task in memory needs about 300
+  /// bytes. Requires: both are above 0.
   std::chrono::milliseconds window = std::chrono::minutes{10};
   std::size_t max_loaded = 1'000'000;
-  /// How long a key keeps naming its task after the task has ended. Applies to names that are new
-  /// in the folder. With 0, the key of an ended task can be scheduled again immediately, with
-  /// different content.
+  /// How long a key keeps naming its task after the task has ended. With 0, the key of an ended
+  /// task can be scheduled again immediately, with different content. The value applies to each
+  /// name whose first task is scheduled with these options; other names in the folder keep the
+  /// value that they have.
   ///
   /// Use a longer time if your program repeats a call after a crash, because it does not know
   /// whether the first call succeeded. The repeated call then makes no second task, even if the
@@ -256,7 +261,8 @@ class DurableScheduler {
     return schedule_due(std::move(request), to_delay(delay));
   }
   /// As schedule, but for a date, rounded up to milliseconds. The task follows the wall clock when
-  /// the clock is stepped. Requires: in the years 1970 to 9999.
+  /// the clock is stepped. Errors: also invalid_argument if the date is not in the years 1970 to
+  /// 9999.
   template <class Duration>
   DurableResult<ScheduledTask> schedule_at(TaskRequest request,
                                            std::chrono::sys_time<Duration> due) {
@@ -279,8 +285,10 @@ class DurableScheduler {
     return cancel_task({.name = std::string(name), .key = std::string(key)});
   }
 
-  /// Gives a task another due time; with 0 it runs now. A dead task is scheduled again with the
-  /// full number of attempts. Errors: as cancel(); invalid_argument.
+  /// Gives a task another due time, `delay` from now. With a delay of 0 or less the task is due
+  /// immediately. A dead task is scheduled again with the full number of attempts. Errors: as
+  /// cancel(); invalid_argument for a delay above 136 years, or for a date that schedule_at
+  /// refuses.
   template <class Rep, class Period>
   DurableResult<TaskInfo> move(std::uint64_t id, std::chrono::duration<Rep, Period> delay) {
     return move_task({.id = id}, to_delay(delay));

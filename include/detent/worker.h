@@ -9,9 +9,10 @@
 //     worker.run();                                                   // until SIGTERM
 //
 // If a handler returns Done, its task is completed. If it returns Retry or throws, the attempt has
-// failed, and the task is tried again. The worker extends its leases every third of the visibility
-// timeout, so a handler may take as long as it needs. While the server or a shard of a cluster is
-// away, the worker keeps its leases. It repeats its reports until the lease has expired.
+// failed, and the task is tried again; after its last attempt the task is dead. The worker extends
+// its leases every third of the visibility timeout, so a handler may take as long as it needs.
+// While the server or a shard of a cluster is away, the worker goes on: it tries to extend its
+// leases, and repeats the report of a result until the lease of the task has expired.
 //
 // Delivery is at least once. After a crash of the worker or the server, a task can be delivered
 // again. Handlers must therefore tolerate a second run.
@@ -35,15 +36,16 @@ namespace detent {
 /// The task that a handler works on.
 struct WorkTask {
   client::LeasedTask task;
-  /// A stop is requested when the work is no longer wanted: the lease was lost, or stop() waits no
-  /// longer. The worker does not report the handler's result after that.
+  /// A stop is requested when the work is no longer wanted: the lease was lost, or the `grace` of
+  /// stop() is over. The handler should then return soon. The worker does not report its result.
   std::stop_token abandoned;
 };
 
 /// The result of a handler that completed its task.
 struct Done {};
-/// The result of a failed attempt. The task is tried again after `delay`. A delay of 0 or less
-/// means immediately; the largest delay is 136 years. Without a value, the task's backoff applies.
+/// The result of a failed attempt. The task is tried again after `delay`, unless this was its last
+/// attempt. A delay of 0 or less means immediately; a delay above 136 years is shortened to 136
+/// years. Without a value, the task's backoff applies.
 struct Retry {
   std::string error = {};
   std::optional<std::chrono::milliseconds> delay = {};
@@ -58,7 +60,9 @@ struct WorkerOptions {
   /// The number of tasks that the worker leases in advance, so that a free thread has a task
   /// immediately. Useful for short tasks.
   std::size_t prefetch = 0;
-  /// If this process dies, its tasks become ready again after this time. Requires: above 0.
+  /// The length of a lease. If this process dies, its leases expire after this time. Each expired
+  /// lease counts as a failed attempt, and the task is handed out again after its backoff.
+  /// Requires: above 0.
   std::chrono::milliseconds visibility_timeout{60'000};
   /// The longest wait of one lease call for a task; at most 60 s.
   std::chrono::milliseconds wait{20'000};
@@ -93,9 +97,10 @@ class Worker {
   /// them immediately. The call returns when these handlers have returned. Idempotent. Requires:
   /// not called by a handler.
   void stop(std::chrono::milliseconds grace = std::chrono::seconds{30});
-  /// Calls start(), waits for SIGTERM or SIGINT, then calls stop(grace). Requires: threads that the
-  /// program started earlier block these two signals. Threads that are created after this call
-  /// inherit the blocked signals.
+  /// Calls start(), waits for SIGTERM or SIGINT, then calls stop(grace). The call blocks these two
+  /// signals for its own thread and for the worker's threads. Requires: all other threads of the
+  /// program block them too (pthread_sigmask). Otherwise the system may deliver the signal to such
+  /// a thread, and it ends the process.
   void run(std::chrono::milliseconds grace = std::chrono::seconds{30});
 
  private:
