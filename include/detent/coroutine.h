@@ -11,10 +11,13 @@
 //     std::optional<int> attempt = co_await detent::timeout_after(s, 5s, work);
 //
 // Where a coroutine resumes after a sleep: on the scheduler's executor, in a job of its own. This
-// is true both when the time has come and when the token was stopped. There is one exception. When
-// the scheduler stops, it no longer has an executor, and its sleepers wake on the thread that
-// destroys their jobs. With Drain::drop this thread is the caller of `stop`, before `stop` returns.
-// A coroutine that sleeps on a stopped scheduler continues immediately, on the same thread.
+// is true both when the time has come and when the token was stopped. There are two exceptions:
+//
+// - The scheduler stops while the coroutine sleeps, and drops its timer. The coroutine then resumes
+//   on the thread that destroys the job of the timer. With Drain::drop this is the thread that
+//   calls `stop`, before `stop` returns.
+// - The scheduler has already stopped, or is full. The coroutine then continues immediately, on the
+//   same thread.
 //
 // g++ 12 miscompiles two forms; AddressSanitizer shows both errors. First, it destroys some
 // temporaries twice in an expression with co_await: lambdas with captures, aggregates and braced
@@ -22,7 +25,7 @@
 // any local variable crashes if a co_await is in the condition of its `if` or loop. Write `const
 // bool slept = co_await …` first.
 //
-// Task awaits by symmetric transfer (L. Baker, P0913). In optimised builds, chains and loops of
+// Task awaits by symmetric transfer (G. Nishanov, P0913). In optimised builds, chains and loops of
 // tasks therefore use no stack. Read next: detent/internal/sleep_timer.h, which explains how a
 // sleep is woken.
 #pragma once
@@ -50,7 +53,8 @@ namespace detent {
 // ---- Sleeping -----------------------------------------------------------------------------------
 
 /// The awaitable that sleep_for and sleep_until return. Await it once, in a coroutine of any type.
-/// The coroutine may be destroyed while it sleeps, but not while another thread is waking it.
+/// The coroutine may be destroyed while it sleeps, but not while another thread is waking it. To
+/// end a sleep from another thread, stop its token instead of destroying the coroutine.
 class [[nodiscard]] Sleep final : private internal::Sleeper {
  public:
   Sleep(Scheduler& scheduler, internal::WakeTime until, std::stop_token stop) noexcept
@@ -62,8 +66,8 @@ class [[nodiscard]] Sleep final : private internal::Sleeper {
     return timer_.start(scheduler_, until_, stop_, *this);
   }
   /// Returns true if the time has come. Returns false if the token was stopped first, or if the
-  /// scheduler has stopped. A token that is stopped before the co_await ends the sleep immediately,
-  /// without suspending.
+  /// scheduler has stopped or is full. A token that is stopped before the co_await ends the sleep
+  /// immediately, without suspending.
   bool await_resume() const noexcept { return slept_; }
 
  private:
@@ -354,7 +358,7 @@ concept LimitedWork = std::move_constructible<Work> && std::invocable<Work&, std
 /// Runs `work(token)` for at most `limit`, counted from the co_await. Then it stops the token, and
 /// waits until the work has ended. No part of the work runs after timeout_after has returned. Work
 /// that ignores its token therefore delays the time-out. The caller's token `stop` also stops the
-/// work; in this case the result of the work counts.
+/// token of the work. This is not a time-out: timeout_after then returns the result of the work.
 ///
 /// Returns: the result of the work; for Task<void>, true. Returns std::nullopt (for Task<void>,
 /// false) if the limit expired or the scheduler stopped before the work ended. Returns the same if

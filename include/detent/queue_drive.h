@@ -8,7 +8,7 @@
 //     detent::SystemClock clock;
 //     detent::QueueDrive drive(wheel, clock);
 //     drive.schedule_after(connection, 30s);           // connected
-//     drive.postpone_after(connection, 30s);           // heard of: one store in the wheel
+//     drive.postpone_after(connection, 30s);           // data came: 30 s from now; cheap
 //     while (serving) {
 //       handle_io(drive.time_to_next());               // sleeps no longer than that
 //       drive.run_ready({.time = 2ms}, [](detent::Timer& timer) noexcept {
@@ -60,9 +60,9 @@ struct Budget {
   std::chrono::nanoseconds time = std::chrono::nanoseconds::max();
 };
 
-/// Drives a queue by a clock. The drive holds a reference to its queue, because queues cannot be
-/// moved and `make` creates those with options. Only the drive may advance the queue. All other
-/// operations can be used on the queue directly. Thread-compatible: use it on the loop's thread.
+/// Drives a queue by a clock. The caller makes the queue, and the drive holds a reference to it.
+/// Only the drive may advance the queue. All other operations can be used on the queue directly.
+/// Thread-compatible: use it on the loop's thread.
 template <class Q>
 requires TimerQueue<Q> || NumberQueue<Q>
 class QueueDrive {

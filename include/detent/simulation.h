@@ -35,10 +35,11 @@ struct SimulationOptions {
   WallInstant start = WallInstant{std::chrono::seconds{1'577'836'800}};
   /// Each job waits for the executor for a random time up to this. Requires: not negative.
   std::chrono::nanoseconds job_delay{};
-  /// Options of the simulated scheduler. The simulation sets `clock`, `executor`, `seed` and
-  /// `shards`. By default there are no wall checks, because the simulation reports each `step_wall`
-  /// and `suspend` immediately. With DueOrder::by_schedule, ready jobs run in that order. Otherwise
-  /// the seed chooses the order.
+  /// Options of the simulated scheduler. The simulation itself sets `clock`, `executor`, `seed` and
+  /// `shards`; other values of these options have no effect. By default `wall_check` is zero,
+  /// because the simulation reports each `step_wall` and `suspend` to the scheduler immediately.
+  /// With DueOrder::by_schedule, ready jobs run in the order in which the scheduler hands them out.
+  /// Otherwise the seed chooses the order.
   SchedulerOptions scheduler = {.wall_check = std::chrono::nanoseconds::zero()};
 };
 

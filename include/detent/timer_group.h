@@ -48,11 +48,11 @@ struct TimerGroupOptions {
 /// A group of timers with its own clock. Thread-safe. Every function may be called from inside a
 /// job, unless its comment says otherwise. Handles may outlive the group.
 ///
-/// Jobs run on the scheduler's executor, or on its driver thread inside the group's timer. They
-/// have the guarantees of detent/scheduler.h, counted in group time. A job is never early by group
-/// time. Group time is computed in exact fractions, so changes of the rate add no error. If a
-/// handle moves a timer to a date, the timer runs only while the group runs, and not before the
-/// date.
+/// Jobs run on the scheduler's executor. If the scheduler has no executor, its driver thread runs
+/// them, inside the group's timer. They have the guarantees of detent/scheduler.h, counted in group
+/// time. A job is never early by group time. Group time is computed in exact fractions, so changes
+/// of the rate add no error. If a handle moves a timer to a date, the timer runs only while the
+/// group runs, and not before the date.
 ///
 /// For the scheduler the group is one timer, named "timer group", which counts towards the
 /// capacity. After the scheduler has stopped, no timer of the group fires. Drain::hand_back also
@@ -65,14 +65,14 @@ struct TimerGroupOptions {
 /// Cost: 28 KB per group, two thirds of it for the wheel (detent/dense_wheel.h); the first timer
 /// adds 10 KB. `pause`, `resume` and `set_rate` take a tenth of a microsecond for any number of
 /// timers.
-/// there are.
 class TimerGroup {
  public:
   /// The range of rates that `set_rate` accepts.
   static constexpr double kMinRate = 1.0 / 1024;
   static constexpr double kMaxRate = 1024;
 
-  /// Schedules the group's timer on `scheduler`, as schedule_every does. If the scheduler has
+  /// Makes a group and schedules its timer on `scheduler`. If the scheduler is full, this follows
+  /// its `when_full`, as for any periodic timer. If the scheduler refuses the timer, because it has
   /// stopped or is full, the group refuses all timers. Requires: `scheduler` outlives the group.
   explicit TimerGroup(Scheduler& scheduler, const TimerGroupOptions& options = {},
                       SourceLocation where = SourceLocation::current());
@@ -119,8 +119,8 @@ class TimerGroup {
   /// Returns group time in whole nanoseconds, rounded down, at most MonotonicTime::max().
   MonotonicTime now() const;
 
-  /// Returns counts of this group's timers only. `pending` is their number, and `wakeups` counts
-  /// how often they needed the scheduler.
+  /// Returns counts of this group's timers only. `pending` is the number of these timers. `wakeups`
+  /// counts how often the group's own timer woke the group.
   SchedulerStats stats() const;
 
  private:
