@@ -64,17 +64,17 @@ struct WheelSlot {
 struct DenseWheelOptions {
   /// The initial time of the wheel.
   Tick now = 0;
-  /// Timers have numbers below this maximum; the wheel refuses other numbers. It keeps at most four
-  /// bytes for each number below the maximum, rounded up to a power of two.
+  /// Timers have numbers below this maximum; the wheel refuses other numbers. The table of numbers
+  /// takes at most four bytes for each number below the maximum, and its size is rounded up to a
+  /// power of two.
   std::size_t max_count = std::numeric_limits<std::size_t>::max();
 };
 
 /// The result of `try_schedule`.
 enum class TryScheduleResult : std::uint8_t {
   scheduled,
-  beyond_maximum,  // the number is not below max_count
-  /// the timer is unchanged
-  out_of_memory,
+  beyond_maximum,  // the number is not below max_count; the wheel is unchanged
+  out_of_memory,   // an allocation failed; the timer is unchanged
 };
 
 namespace internal {
@@ -160,17 +160,19 @@ class IndexWheel {
   /// O(1).
   bool schedule(std::uint32_t index, Tick deadline) noexcept;
 
-  /// As `schedule`, but cheaper if it moves a pending timer to later: it only stores the deadline.
-  /// O(1).
+  /// As `schedule`, but cheaper if it moves a pending timer to a later deadline: it only stores the
+  /// deadline. For any other timer or deadline it does what `schedule` does. Amortised O(1).
   bool postpone(std::uint32_t index, Tick deadline) noexcept;
 
   /// As `schedule`, but if an allocation fails, returns out_of_memory instead of ending the
   /// process. The timer is then unchanged.
   ///
-  /// A timer needs no memory in two cases: it stays in its slot, or its number is known and its new
-  /// slot has room. Depending on its settings (vm.overcommit_memory), Linux may grant more memory
-  /// than exists; then this function cannot detect the shortage. `advance` can also need memory
-  /// when it moves timers to finer slots, so leave some memory free. Amortised O(1).
+  /// The call allocates nothing in two cases. The timer is pending and stays in its slot. Or the
+  /// table of numbers already has this number (from `reserve`, or because this number or a larger
+  /// one was scheduled before), and the new slot has room. Depending on its settings
+  /// (vm.overcommit_memory), Linux may grant more memory than exists; then this function cannot
+  /// detect the shortage. `advance` can also need memory when it moves timers to finer slots, so
+  /// leave some memory free. Amortised O(1).
   TryScheduleResult try_schedule(std::uint32_t index, Tick deadline) noexcept;
 
   /// Cancels the timer. Returns true if it was pending; it will not fire. Returns false if it was
@@ -195,8 +197,8 @@ class IndexWheel {
   }
 
   /// Reserves memory for `count` pending timers with numbers below `count` in full slots, and keeps
-  /// it. Scheduling these timers then needs fewer allocations, or none. Requires: count <=
-  /// max_count(). O(count).
+  /// it. Scheduling these timers then needs fewer allocations, or none. Slots with few timers can
+  /// need more memory than this. Requires: count <= max_count(). O(count).
   void reserve(std::size_t count) {
     DETENT_CHECK(count <= max_count());
     owners().grow(count);
@@ -204,9 +206,10 @@ class IndexWheel {
     store_.lists().reserve(count);
   }
 
-  /// Returns the number of bytes of pages that the kernel holds for timers, in addition to the
-  /// heap. On Linux the number is small. With few timers, under a sanitizer and on other systems,
-  /// it includes all pages. For people to look at: O(pages of 4 KiB).
+  /// Returns the number of bytes that the wheel has directly from the kernel, in addition to its
+  /// memory on the heap. Counts only pages that the kernel has provided. Arrays below 128 KiB are
+  /// on the heap. With AddressSanitizer or LeakSanitizer, and on systems other than Linux, all
+  /// arrays are on the heap, and the result is 0. For people to look at. O(pages of 4 KiB).
   std::size_t mapped_bytes() const noexcept { return store_.lists().mapped_bytes(); }
 
   /// As TimerWheel::next_wakeup. O(1).
@@ -232,7 +235,7 @@ class IndexWheel {
   static constexpr unsigned kSlotsPerLevel = 1u << kDigitBits;
   /// Calls `visit(const WheelSlot&)` for each slot that holds timers, the earliest slot first. For
   /// people to look at. A timer that was already due when it was scheduled is in no slot. O(slots +
-  /// timers / 56).
+  /// timers / 56), because a wheel keeps up to 56 timers of a slot in one block.
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
     store_.for_each_slot([&visit](const auto& slot, std::size_t count) {

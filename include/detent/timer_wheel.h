@@ -14,9 +14,10 @@
 //
 // Timers live in the caller's own objects. For each pending timer the wheel keeps a *cell* with the
 // deadline and the address of the timer. Cells of one slot lie side by side, so firing and
-// cascading read memory in order and follow no list of pointers. `postpone` moves a timer to later
-// (the keep-alive pattern). It only stores the new deadline in the cell. The wheel uses the new
-// deadline when it reaches the old slot.
+// cascading read memory in order and follow no list of pointers. `postpone` moves a timer to a
+// later deadline, for example after each packet of a connection (the keep-alive pattern). It only
+// stores the new deadline in the cell, and the timer stays in its slot. When time reaches this
+// slot, the wheel moves the timer to the slot of the new deadline.
 //
 //     struct Session : detent::Timer { int socket; };
 //
@@ -33,16 +34,19 @@
 //     schedule, cancel    O(1); `schedule` may allocate
 //     postpone            O(1), one store
 //     next_wakeup         O(1), a few bit scans
-//     advance             O(1) per timer fired or moved, and O(1) per call for any distance; a
-//                         timer moves at most 8 times between two calls that name it
-//     memory              16 bytes per timer in the caller's object, and 18 in a full slot; a slot
-//                         that is not empty has at least 1 KiB (2 MiB if all slots are used); 17 KB
-//                         per wheel, 20 KB with one timer
+//     advance             O(1) per timer fired or moved, and O(1) per call for any distance. After
+//                         `schedule` or `postpone`, a timer moves at most 8 times before it fires
+//     memory              per pending timer: 16 bytes in the caller's object, and 18 bytes in the
+//                         wheel if its slot is full. A slot with timers takes at least 1 KiB (2 MiB
+//                         if all slots are used). In addition, a fixed cost of 17 KB
+//                         per wheel, or 20 KB with one timer
 //
-// The memory for timers doubles from 2 KiB. From 128 KiB, Linux provides it in steps of 64 KiB, and
-// gets it back when the wheel no longer needs it. From 4 MiB the wheel asks for pages of 2 MiB,
-// which Linux grants if transparent huge pages are enabled for programs that ask. Other systems do
-// not get memory back before the wheel is destroyed.
+// The array of cells doubles when it is full, from 2 KiB. Below 128 KiB the array is on the heap.
+// From 128 KiB, the memory comes directly from Linux: a page takes memory only when the wheel first
+// writes to it, and the wheel returns most of the memory that it no longer needs, in blocks of 64
+// KiB. From 4 MiB the wheel asks for pages of 2 MiB, and returns only whole pages. Linux grants
+// such pages if transparent huge pages are enabled for programs that ask. On other systems the
+// wheel keeps its memory until it is destroyed.
 //
 // If your timers have an array index anyway, for example a connection number, DenseWheel is faster.
 // FifoTimerWheel keeps equal deadlines in the order of scheduling. Both are the same wheel with
@@ -96,8 +100,9 @@ struct TimerOwners {
 /// Neither copyable nor movable, because its timers point to it. A callback must not destroy or
 /// advance its own wheel. If an allocation fails, the process ends.
 ///
-/// A *pass* is the work of moving to one tick. One call of `advance` is one pass, unless its limit
-/// cuts the call short. The next call then finishes this pass before it begins its own.
+/// A *pass* fires all timers up to one tick, the target tick of the pass. A call of `advance(now)`
+/// is one pass to `now`, unless its limit cuts the call short. The next call then finishes this
+/// pass before it begins its own.
 class TimerWheel {
  public:
   using Timer = detent::Timer;
@@ -116,12 +121,13 @@ class TimerWheel {
   /// Schedules `timer`, or moves it if it is pending. A deadline at or before now() fires at the
   /// next `advance`. The same is true for a deadline at or before the tick of an unfinished pass:
   /// it never fires in the running pass. Requires: `timer` is not pending on another wheel. (That
-  /// wheel may belong to another thread; cancel the timer there first.) Returns true. Other queues
-  /// of this library refuse some deadlines and return false. O(1).
+  /// wheel may belong to another thread; cancel the timer there first.) Always returns true,
+  /// because this wheel accepts every deadline. The function returns bool because the other queues
+  /// of this library have the same function, and some of them refuse deadlines. Amortised O(1).
   bool schedule(Timer& timer, Tick deadline) noexcept;
 
-  /// As `schedule`, but cheaper if it moves a pending timer to later: it only stores the deadline.
-  /// O(1).
+  /// As `schedule`, but cheaper if it moves a pending timer to a later deadline: it only stores the
+  /// deadline. For any other timer or deadline it does what `schedule` does. Amortised O(1).
   bool postpone(Timer& timer, Tick deadline) noexcept;
 
   /// Cancels `timer`. Requires: `timer` is not pending on another wheel. Returns true if the timer
@@ -129,12 +135,14 @@ class TimerWheel {
   bool cancel(Timer& timer) noexcept;
 
   /// Reserves memory for `count` pending timers in full slots, and keeps it. Scheduling these
-  /// timers then needs fewer allocations, or none. O(count).
+  /// timers then needs fewer allocations, or none. Slots with few timers can need more memory than
+  /// this. O(count).
   void reserve(std::size_t count) { store_.lists().reserve(count); }
 
-  /// Returns the number of bytes of pages that the kernel holds for timers, in addition to the
-  /// heap. On Linux the number is small. With few timers, under a sanitizer and on other systems,
-  /// it includes all pages. For people to look at: O(pages of 4 KiB).
+  /// Returns the number of bytes that the wheel has directly from the kernel, in addition to its
+  /// memory on the heap. Counts only pages that the kernel has provided. Arrays below 128 KiB are
+  /// on the heap. With AddressSanitizer or LeakSanitizer, and on systems other than Linux, all
+  /// arrays are on the heap, and the result is 0. For people to look at. O(pages of 4 KiB).
   std::size_t mapped_bytes() const noexcept { return store_.lists().mapped_bytes(); }
 
   /// Returns the next tick that can have work; std::nullopt if no timer is pending. The tick is
