@@ -14,9 +14,12 @@
 // driver thread or on the given Executor.
 //
 // Guarantees. A job never runs before its deadline on the given clock. A timer ends exactly once:
-// its job ran, it was cancelled, or `stop` dropped it. As soon as a timer has ended, its job and
-// the captured objects are destroyed, without a lock. Runs of one timer never overlap. No job runs
-// after `stop` or the destructor has returned. Jobs may throw. Jobs may schedule, cancel and stop.
+// its last run is over, it was cancelled, or `stop` dropped it or handed it back. As soon as a
+// timer has ended, its job and the captured objects are destroyed, without a lock. Only a job that
+// `stop` hands back is not destroyed: it goes to the caller. Runs of one timer never overlap. No
+// job runs after `stop` or the destructor has returned. (`stop` called from inside a job is the
+// exception: it returns while jobs run.) Jobs may throw; SchedulerOptions::error_handler gets the
+// exception. Jobs may schedule, cancel and stop.
 //
 // Fork. A child process of fork() has a copy of the timers, but no driver thread. In the child,
 // scheduling or moving a timer stops the process with a message. `cancel` and `cancel_key` return
@@ -66,8 +69,8 @@ class SchedulerImpl;
 class WakeupTimer;
 }  // namespace internal
 
-/// The treatment of pending timers by `stop`. `drop` and `hand_back` are stronger than `run_due`,
-/// and `run_due` is stronger than `run_pending`.
+/// The treatment of pending timers by `stop`. `drop` and `hand_back` are equally strong. Both are
+/// stronger than `run_due`, and `run_due` is stronger than `run_pending`.
 enum class Drain : std::uint8_t {
   drop,         // destroys their jobs
   run_due,      // runs the due jobs, then drops the other timers
@@ -79,11 +82,11 @@ enum class Drain : std::uint8_t {
 struct PendingJob {
   MonotonicTime deadline;
   std::optional<WallTime> date;  // set if the timer was scheduled for a date
-  Job job;                       // the job of a keyed timer passes its key, which is also `name`
+  Job job;  // takes no argument; passes the key (keyed) or the next occurrence (recurring) itself
   // `count` in these two options is the number of remaining runs; 0 (no limit) stays 0.
-  std::optional<PeriodicOptions> periodic;
-  std::optional<RecurringOptions> recurring;  // `job` passes the next occurrence
-  std::string name;
+  std::optional<PeriodicOptions> periodic;    // set for a periodic timer
+  std::optional<RecurringOptions> recurring;  // set for a recurring timer
+  std::string name;                           // for a keyed timer, its key
 };
 
 /// The job of a keyed timer: a callable of `void(std::string_view key)`, or of `void()`.
@@ -125,7 +128,8 @@ enum class KeyedResult : std::uint8_t {
   replaced,  // scheduled, and the other timer with the key was cancelled
   kept,      // not scheduled, because another timer has the key
   // not scheduled: the scheduler has stopped or is full (with WhenFull::run_in_caller the job may
-  // have run in the call). A timer that the new timer should replace is cancelled in any case.
+  // have run in the call). With SameKey::replace the other timer was cancelled nevertheless, and no
+  // timer has the key.
   refused,
 };
 
@@ -174,9 +178,9 @@ class Scheduler {
   }
 
   /// Runs `job` periodically (detent/periodic.h). The first run is one period from now, unless
-  /// `created` or `phase_key` give another instant. An exception from a run does not end the timer.
-  /// A job that takes a TimerContext& can end its timer with `stop()`. Result and cost as
-  /// schedule_after.
+  /// PeriodicOptions::created or phase_key give another instant. An exception from a run does not
+  /// end the timer. A job that takes a TimerContext& can end its timer with `stop()`. Result and
+  /// cost as schedule_after.
   TimerHandle schedule_every(const PeriodicOptions& periodic, PeriodicJob job,
                              const TimerOptions& options = {},
                              SourceLocation where = SourceLocation::current());
@@ -198,12 +202,12 @@ class Scheduler {
                           const RecurringOptions& recurring = {}, const TimerOptions& options = {},
                           SourceLocation where = SourceLocation::current());
 
-  // ---- Keyed timers: the scheduler owns them; each key has at most one timer
-  // ----------------------
+  // ---- Keyed timers -----------------------------------------------------------------------------
+  // The scheduler owns these timers, so there is no handle. Each key has at most one timer.
 
-  /// Runs `job` once, `delay` from now. The timer has the key until it ends; the key is also its
-  /// name. A job that schedules its own key again passes SameKey::replace. Cost: O(1) on average,
-  /// under one lock for all keys; allocates.
+  /// Runs `job` once, `delay` from now. The timer has the key until it ends, also while its job
+  /// runs; the key is also its name. A job that schedules its own key again must therefore pass
+  /// SameKey::replace. Cost: O(1) on average, under one lock for all keys; allocates.
   template <class Rep, class Period>
   KeyedResult schedule_keyed(std::string_view key, std::chrono::duration<Rep, Period> delay,
                              KeyedJob job, SameKey same_key = SameKey::keep,
@@ -264,8 +268,7 @@ class Scheduler {
   /// Returns true until `stop` is called.
   bool is_running() const noexcept;
 
-  // ---- Observation
-  // --------------------------------------------------------------------------------
+  // ---- Observation ------------------------------------------------------------------------------
 
   /// Returns counts since the start. Takes each shard's lock for a short time.
   SchedulerStats stats() const;
@@ -277,8 +280,9 @@ class Scheduler {
   std::vector<TimerInfo> pending_timers(
       std::size_t limit = std::numeric_limits<std::size_t>::max()) const;
   /// Returns the number of deadlines in each of `bins` spans [i × width, (i + 1) × width) from now.
-  /// Overdue timers count in the first span. A periodic timer counts once. Cost: O(timers), in
-  /// short steps as pending_timers. Requires: width > 0.
+  /// Overdue timers count in the first span, and timers after the last span do not count. A
+  /// periodic or recurring timer counts once, for its next run. Cost: O(timers), in short steps as
+  /// pending_timers. Requires: width > 0.
   std::vector<std::uint64_t> forecast(std::chrono::nanoseconds width, std::size_t bins) const;
 
   /// Returns the clock of this scheduler.
@@ -304,9 +308,11 @@ class Scheduler {
 /// Returns a scheduler for the whole process, with default options. The first call creates it. It
 /// is never destroyed, so the destructor of any static object may use it.
 ///
-/// At process exit it stops with Drain::drop. This happens when a static object created by the same
-/// call would be destroyed. From then on it refuses timers. exit() waits for a running job, unless
-/// this job called exit(). The library itself never uses this scheduler. Thread-safe.
+/// At process exit it stops with Drain::drop, and refuses timers from then on. The time of this
+/// stop is in the order of std::atexit: after the destructors of static objects that were created
+/// later than the scheduler, and before those of static objects that were created earlier. exit()
+/// waits for a running job, unless this job called exit(). The library itself never uses this
+/// scheduler. Thread-safe.
 Scheduler& default_scheduler();
 
 }  // namespace detent

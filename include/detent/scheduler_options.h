@@ -27,8 +27,9 @@ enum class WhenFull : std::uint8_t {
 /// The order in which jobs that are due together are handed out.
 enum class DueOrder : std::uint8_t {
   deadline,  // fastest: by deadline in each batch of up to 256 timers of one shard
-  // By deadline; equal deadlines in the order of scheduling. Requires: `shards` is 0 or 1. On a
-  // pool of several threads the jobs still run in parallel.
+  // By deadline; equal deadlines in the order of scheduling. The scheduler then has one shard, so
+  // all threads share one lock. Requires: `shards` is 0 or 1. On a pool of several threads the jobs
+  // still run in parallel.
   by_schedule,
 };
 
@@ -42,12 +43,13 @@ struct Alert {
 /// Thresholds for alerts. A threshold without a value is not watched. No threshold is watched
 /// without an `on_alert`.
 struct AlertOptions {
-  /// Alerts each time the number of timers rises to this value. Costs a lock that all shards share.
+  /// Alerts each time the number of timers, pending and running, rises to this value. Costs a lock
+  /// that all shards share.
   std::optional<std::size_t> pending = std::nullopt;
   /// Alerts after this number of exceptions from jobs, and after each multiple of it.
   std::optional<std::uint64_t> errors = std::nullopt;
-  /// Alerts if a job begins later than this after its deadline, and the previous run of its shard
-  /// did not.
+  /// Alerts if a job begins later than this after its deadline. A series of late runs causes one
+  /// alert: a late run directly after another late run of its shard causes none.
   std::optional<std::chrono::nanoseconds> lateness = std::nullopt;
   /// Receives the alerts. Called without a lock on the thread that noticed the crossing, possibly
   /// on several threads in parallel. May use the scheduler. Must not throw.
@@ -92,7 +94,8 @@ struct SchedulerOptions {
   /// step. The driver does this only while timers for dates are pending. Zero: only when the driver
   /// is awake for another reason.
   std::chrono::nanoseconds wall_check = std::chrono::seconds{1};
-  /// The seed of random choices (jitter, valleys). No value: seeded from the machine's entropy.
+  /// The seed of random choices: PeriodicOptions::jitter and SlackUse::fill_valleys. No value: the
+  /// seed is random.
   std::optional<std::uint64_t> seed = std::nullopt;
 };
 
@@ -107,7 +110,9 @@ struct TimerOptions {
   /// A name for people, shown in dumps. The name is copied. A name that is not empty costs an
   /// allocation.
   std::string_view name = {};
-  /// How much later than its deadline the timer may fire, to save work. Requires: not negative.
+  /// How much later than its deadline the scheduler may let the timer fire. `slack_use` says for
+  /// which purpose. The default is 0: at the deadline, rounded up to the resolution. Requires: not
+  /// negative.
   std::chrono::nanoseconds slack{};
   SlackUse slack_use = SlackUse::coalesce;
 };

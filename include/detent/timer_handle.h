@@ -53,7 +53,9 @@ class [[nodiscard]] TimerHandle {
 
   /// Cancels the timer. If the job is running, waits until it has returned and is destroyed. After
   /// the call no part of the job exists. Called from inside the job itself, it does not wait. If
-  /// two jobs call it for each other, both wait forever.
+  /// two jobs call it for each other, both wait forever. Returns the result of `cancel`: `running`
+  /// if the job was running when the call began. The handle does not become empty, but its timer is
+  /// over.
   CancelResult cancel_and_wait() noexcept;
 
   /// Moves the timer to `delay` from now. A delay of 0 or less is due immediately. A delay beyond
@@ -75,16 +77,19 @@ class [[nodiscard]] TimerHandle {
     return expires_at(internal::ceil_to_wall_time(due));
   }
 
-  /// Returns true if the timer has still to fire. Another thread can change this before the caller
-  /// uses it.
+  /// Returns true if the timer waits for its deadline, or if its job is due but has not begun.
+  /// Returns false while the job runs (also for a periodic timer), and after the timer has ended.
+  /// Another thread can change this before the caller uses the result.
   bool is_pending() const noexcept;
 
-  /// Gives up ownership: the handle becomes empty and the timer stays. After that, only stopping
-  /// the scheduler can cancel it.
+  /// Gives up ownership: the handle becomes empty and the timer continues. After that, no handle
+  /// can cancel the timer. It ends by itself (a periodic timer: by its `count` or
+  /// TimerContext::stop), or when the scheduler stops.
   void release() noexcept;
 
-  /// Returns true if the handle holds a timer, pending or over. Returns false if the scheduler
-  /// refused the timer, and after `cancel` or `release`.
+  /// Returns true if the handle holds a timer, pending, running or over. Returns false if the
+  /// scheduler refused the timer, after `release`, and after `cancel` with another result than
+  /// `running`.
   explicit operator bool() const noexcept { return shard_ != nullptr; }
 
  private:
