@@ -4,7 +4,7 @@
 //     detent::DelayMap<std::string, Blob> ttl;
 //     ttl.insert_or_assign("user:42", blob, 5min);                // any thread
 //     std::optional<Blob> found = ttl.get("user:42");             // none after five minutes
-//     ttl.touch("user:42", 10min);                                // ten from now, not from then
+//     ttl.touch("user:42", 10min);                                // expires 10 minutes from now
 //
 // Guarantees. An entry is visible until its deadline on the given clock, and never longer, even if
 // its removal is late. Setting a key again replaces the old deadline. Each entry ends once: it is
@@ -13,7 +13,7 @@
 // Removal of expired entries. Without a scheduler, each call of the map removes a few expired
 // entries, so memory is freed as long as the map is used. `expire` removes all expired entries.
 // With a scheduler, one timer of the scheduler removes them on time. The timer is set to the map's
-// next wake-up: without deadlines it does not wake at all.
+// next wake-up. While the map has no entry with a deadline, the scheduler does not wake for it.
 //
 // Source: Redis combines active expiry with a check at each read (src/expire.c). DelayMap does the
 // same, but uses a timing wheel instead of random samples. Read next: src/runtime/delay_table.h.
@@ -50,7 +50,8 @@ struct DelayMapOptions {
   /// scheduler it runs inside a call of the map, on the thread that finds the expired entry. In
   /// both cases `expire` calls the function on its own thread.
   std::function<void(const K&, V&)> on_expire = nullptr;
-  /// The largest number of live entries. Requires: at least 1.
+  /// The largest number of live entries. If the map is full, a new key is refused with
+  /// InsertResult::full; a key with a live entry can still be assigned. Requires: at least 1.
   std::size_t capacity = std::numeric_limits<std::size_t>::max();
   /// Used only with a scheduler. Wake-ups are rounded up to multiples of this duration. on_expire
   /// can be later by this duration, and entries that expire together cost only one wake-up.
@@ -59,9 +60,10 @@ struct DelayMapOptions {
   /// Null: the scheduler's clock, or the machine's clock if `scheduler` is null. Otherwise the
   /// clock must outlive the map, and must be the scheduler's clock if there is a scheduler.
   const Clock* clock = nullptr;
-  /// Removes expired entries. Must outlive the map, but may stop earlier. After the stop, only
-  /// `expire` calls on_expire, and only `expire` and `clear` free memory. If the scheduler is full
-  /// and refuses the map's timer, the map tries again later.
+  /// Removes expired entries. Null: the calls of the map remove them. Must outlive the map, but may
+  /// stop earlier. After the stop, only `expire` (and the destructor) frees expired entries, and
+  /// only `expire` calls on_expire. If the scheduler is full and refuses the map's timer, the map
+  /// tries again later.
   Scheduler* scheduler = nullptr;
 };
 
@@ -147,8 +149,9 @@ using KeyView = std::conditional_t<std::is_same_v<K, std::string>, std::string_v
 ///
 /// Cost: each call holds one lock for O(1), amortised. When the table grows, one call takes O(n).
 /// Each insertion makes one allocation, for its entry. An entry needs about 100 bytes in addition
-/// to its key and value. After an entry has ended, the map keeps at most 20 of these bytes for the
-/// next entry. If an allocation other than the entry's own fails, the process ends.
+/// to its key and value. After an entry has ended, the map keeps at most 20 of these 100 bytes, and
+/// uses them for a later entry. If the allocation of an entry fails, the call throws std::bad_alloc
+/// and the map does not change. If another allocation fails, the process ends.
 ///
 /// User code under the lock: `Equal` on keys, V's copy constructor in `get`, and the function
 /// passed to `with`. This code must not call the map; such a call stops the process. Keys and
@@ -204,8 +207,8 @@ class DelayMap {
                internal::saturate_to_nanoseconds(ttl), internal::Existing::keep);
   }
 
-  /// Sets the deadline of an entry to `ttl` from now, which can be later or earlier than before.
-  /// Returns false if the key has no live entry.
+  /// Sets the deadline of an entry to `ttl` from now, which can be later or earlier than before. A
+  /// ttl of 0 or less expires the entry immediately. Returns false if the key has no live entry.
   template <class Rep, class Period>
   bool touch(Key key, std::chrono::duration<Rep, Period> ttl) {
     return look(key, [&](const internal::DelayMapProbe& probe) {
@@ -261,7 +264,8 @@ class DelayMap {
   /// removed entries.
   std::size_t expire() { return core_.expire(); }
 
-  /// Erases all live entries; on_expire does not get them. O(n).
+  /// Erases all live entries; on_expire does not get them. Entries that have expired but were not
+  /// removed yet still go to on_expire. O(n).
   void clear() { core_.clear(); }
 
   /// For tests: stops the process if an invariant of the core is broken. O(n) under the lock.

@@ -5,7 +5,7 @@
 //     while (std::optional<Order> order = unpaid.pop()) {         // any threads
 //       cancel_if_unpaid(*order);
 //     }
-//     unpaid.close();                                             // ends the loops above
+//     unpaid.close();                  // in another thread: when the queue is empty, the loops end
 //
 // Guarantees. An element is handed out once, and never before its deadline on the given clock. Due
 // elements come out by deadline, the earliest first. Elements with equal deadlines come out in the
@@ -172,9 +172,9 @@ class DelayQueue {
   /// if the queue is closed and empty.
   std::optional<T> pop() { return take(MonotonicTime::max()); }
 
-  /// Like pop, but waits for at most `timeout`, or until `give_up`. Also returns std::nullopt if no
-  /// element became due in this time. To tell the two cases apart, check `is_closed() && empty()`
-  /// in this order: true means that no further element will come.
+  /// Like pop, but waits for at most `timeout`. Returns std::nullopt if no element became due in
+  /// this time, or if the queue is closed and empty. To tell the two cases apart, check
+  /// `is_closed() && empty()` in this order: true means that no further element will come.
   template <class Rep, class Period>
   std::optional<T> pop_for(std::chrono::duration<Rep, Period> timeout) {
     return take(after(timeout));
@@ -182,7 +182,8 @@ class DelayQueue {
   /// As pop_for, but waits until the instant `give_up`.
   std::optional<T> pop_until(MonotonicTime give_up) { return take(give_up); }
 
-  /// Removes and returns the first due element, or std::nullopt. Never waits.
+  /// Removes and returns the first due element. Returns std::nullopt if no element is due. Never
+  /// waits.
   std::optional<T> try_pop() { return take(MonotonicTime::min()); }
 
   /// Removes all elements, due or not, and returns them in the order of their deadlines. O(n log
@@ -209,8 +210,8 @@ class DelayQueue {
   /// Returns size() == 0.
   bool empty() const noexcept { return size() == 0; }
 
-  /// For tests: the number of elements for which memory is allocated. It halves when a quarter is
-  /// in use.
+  /// For tests: the number of elements for which memory is allocated. When only a quarter of this
+  /// memory is in use, half of it is freed.
   std::size_t allocated() const noexcept { return core_.allocated(); }
   /// For tests: stops the process if an invariant of the core is broken. O(n) under the lock.
   void check_invariants() const noexcept { core_.check_invariants(); }

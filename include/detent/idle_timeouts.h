@@ -1,10 +1,10 @@
-// IdleTimeouts: reports connections without traffic for some time, at the cost of one store per
-// event.
+// IdleTimeouts: reports connections that had no traffic for their timeout. Each event of traffic
+// costs one store to memory.
 //
 //     detent::IdleTimeouts idle(scheduler, {.timeout = 60s, .on_idle = close_connection});
-//     detent::IdleTimeouts::Connection c = idle.add(id);     // as long as this lives
+//     detent::IdleTimeouts::Connection c = idle.add(id);     // watched while c lives
 //     c.refresh();                                           // there was traffic
-//     c.refresh(now);                                        // the same, the present being known
+//     c.refresh(now);                                        // same, if you have read the clock
 //
 // Guarantees. on_idle(id) is called once, on the scheduler's executor, if the connection was not
 // refreshed for its timeout. It is never called earlier. It is not called after `remove` has
@@ -41,8 +41,9 @@ class Scheduler;
 
 /// Options of IdleTimeouts.
 struct IdleTimeoutsOptions {
-  /// The longest idle time of a connection, unless `add` sets another. A timeout of 0 or less has
-  /// passed immediately. A timeout beyond the end of the clock never passes.
+  /// The longest idle time of a connection, unless `add` sets another. Always set one of the two: a
+  /// timeout of 0 (the default) or less has passed immediately, so the connection is reported soon
+  /// after `add`. A timeout beyond the end of the clock never passes.
   std::chrono::nanoseconds timeout{};
   /// Called with the id of each idle connection, without a lock, one call at a time. It may add,
   /// refresh and remove connections, including this connection. It must not throw. Requires: not
@@ -102,7 +103,8 @@ class IdleTimeouts {
   template <class Rep, class Period>
   Connection add(std::uint64_t id, std::chrono::duration<Rep, Period> timeout);
 
-  /// Returns the number of connections, including reported connections.
+  /// Returns the number of connections whose handles exist, including connections that were
+  /// reported to on_idle.
   std::size_t size() const noexcept;
 
   /// For tests: stops the process if an invariant of the core is broken. O(n) under the lock.
@@ -134,8 +136,8 @@ class [[nodiscard]] IdleTimeouts::Connection {
   /// after on_idle, add it again. Cost: one reading of the clock and one store.
   void refresh() noexcept;
   /// Records traffic at an instant that the caller has read from the scheduler's clock. Cost: one
-  /// store. Requires: `now` is not earlier than in the previous call. Otherwise on_idle can be late
-  /// by the difference.
+  /// store. Otherwise as above. Requires: `now` is not earlier than in the previous call, and not
+  /// later than the clock. Otherwise on_idle can be too early or too late by the difference.
   void refresh(MonotonicTime now) noexcept {
     if (connection_ == nullptr) return;
     connection_->last_activity.store(now, std::memory_order_relaxed);
