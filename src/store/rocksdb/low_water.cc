@@ -33,7 +33,9 @@ Result<LowWater> LowWater::read(OpenDb& db) {
   mark.removals_until_raise_ = kRemovalsARaise;
   ASSIGN_OR_RETURN(const auto key, db.read_meta(kLowWaterKey));
   if (!key) return mark;
-  ASSIGN_OR_RETURN(mark.place_, parse_due_key(*key));
+  const Result<Place> place = parse_due_key(*key);
+  if (!place) return db.damaged(place.error().message);
+  mark.place_ = *place;
   mark.stored_ = mark.place_;
   return mark;
 }

@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/test_folder.h"
+#include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
+#include "store/rocksdb/meta_keys.h"
 
 namespace detent {
 namespace {
@@ -101,6 +105,18 @@ TEST_F(LowWaterTest, PassesEntriesThatDoNotCountYet) {
   remove(9'000);
   mark.raise(*db, kSettledTo);
   EXPECT_EQ(mark.place().at, kNeverDue);
+}
+
+// The value has the correct checksum, but not the correct length.
+TEST_F(LowWaterTest, AMalformedMetaValueIsReportedWithTheFolder) {
+  for (const std::string_view key : {kLowWaterKey, kEpochKey}) {
+    ASSERT_TRUE(db->db().Put({}, db->meta(), std::string(key), meta_value(key, "x")).ok());
+  }
+  const std::string damaged = "data folder '" + (folder / "data") + "' is damaged: ";
+  for (const Error& error : {LowWater::read(*db).error(), db->read_number(kEpochKey).error()}) {
+    EXPECT_EQ(error.code, ErrorCode::data_loss);
+    EXPECT_TRUE(error.message.starts_with(damaged)) << error.message;
+  }
 }
 
 }  // namespace

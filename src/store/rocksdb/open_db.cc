@@ -394,7 +394,9 @@ Result<std::optional<std::string>> OpenDb::read_meta(std::string_view key) {
 Result<std::uint64_t> OpenDb::read_number(std::string_view key) {
   ASSIGN_OR_RETURN(const std::optional<std::string> bytes, read_meta(key));
   if (!bytes) return std::uint64_t{0};
-  return parse_number_bytes(*bytes);
+  const Result<std::uint64_t> number = parse_number_bytes(*bytes);
+  if (!number) return damaged(number.error().message);
+  return *number;
 }
 
 Error OpenDb::damaged(const std::string& what) const { return folder_.damaged(what); }
