@@ -65,7 +65,8 @@ std::string redact(std::string_view text) {
       continue;
     }
     keep(head->size());
-    mask(word_size(text), kMask);
+    // No secret follows in a text such as "a key must be whsec_ and base64".
+    if (const std::size_t size = word_size(text); size > 0) mask(size, kMask);
   }
   return clean;
 }

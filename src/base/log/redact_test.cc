@@ -42,6 +42,12 @@ TEST(Redact, TakesOutKeysOfWebhooks) {
   EXPECT_EQ(redact("whsec_a,whsec_b"), "whsec_***,whsec_***");
 }
 
+TEST(Redact, LeavesTextsThatExplainTheFormOfASecretUnchanged) {
+  for (const char* text : {"a webhook key must be whsec_ and base64", "\"whsec_\"", "whsec_"}) {
+    EXPECT_EQ(redact(text), text);
+  }
+}
+
 TEST(Redact, LogLinesHaveNoSecretWhereverItStands) {
   const LogFields fields{{"url", "redis://u:canary@h"}, {"text", "Bearer canary"}};
   for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
