@@ -12,16 +12,9 @@ namespace detent {
 
 namespace {
 
-/// The log masks text that looks like a secret. The forms in this message are written so that they
-/// are not masked.
-Error wrong(std::string message) {
-  return {ErrorCode::invalid_argument,
-          message +
-              "; write redis://HOST:PORT[/DATABASE][?name=NAME], "
-              "redis+unix:///path/of/socket[?name=NAME] or "
-              "http[s]://HOST:PORT[?queue=NAME][&ca=FILE]; a log-in goes before the HOST: "
-              "[USER]:PASSWORD@ for Redis, TOKEN@ for a server",
-          "external"};
+/// The message does not show the URL, because the URL may contain a password.
+Error wrong(std::string_view message) {
+  return {ErrorCode::invalid_argument, std::string(message), "external"};
 }
 
 /// Reads all of `text` as a number of this base.
@@ -72,10 +65,11 @@ std::optional<std::string_view> cut_back(std::string_view& text, char mark) {
 
 Result<void> read_log_in(std::string_view log_in, RedisOptions& options) {
   const std::optional<std::string_view> password = cut_back(log_in, ':');
-  if (!password) return wrong("the log-in before the @ has no password");
+  if (!password) return wrong("the log-in before the @ must be USER:PASSWORD or :PASSWORD");
   const auto user = decode_percent(log_in);
   const auto secret = decode_percent(*password);
-  if (!user || !secret) return wrong("a % in USER or PASSWORD must be followed by two hex digits");
+  if (!user || !secret)
+    return wrong("a % in the user or password must be followed by two hexadecimal digits");
   options.user = *user;
   options.password = *secret;
   return ok();
@@ -86,7 +80,7 @@ Result<void> read_query(std::string_view& url, std::string_view field, std::stri
   const auto query = cut_back(url, '?');
   if (!query) return ok();
   if (!query->starts_with(field)) {
-    return wrong("the ? must be followed by " + std::string(field));
+    return wrong("only " + std::string(field) + "NAME is allowed after the ?");
   }
   value = query->substr(field.size());
   return ok();
@@ -98,7 +92,9 @@ Result<RedisOptions> parse_redis_url(std::string_view url) {
   RedisOptions options;
   const bool is_tcp = url.starts_with(kTcp);
   if (!is_tcp && !url.starts_with(kUnix)) {
-    return wrong("must begin with redis://, redis+unix://, http:// or https://");
+    return wrong(
+        "must begin with redis://, redis+unix://, http:// or https://, such as "
+        "redis://127.0.0.1:6379");
   }
   url.remove_prefix(is_tcp ? kTcp.size() : kUnix.size());
   // Read the password before everything else, because it may contain "?" and "/".
@@ -109,11 +105,11 @@ Result<RedisOptions> parse_redis_url(std::string_view url) {
   if (is_tcp) {
     if (const auto text = cut_back(url, '/'); text && !text->empty()) {
       const auto database = parse_number(*text, 10);
-      if (!database) return wrong("DATABASE must be a number");
+      if (!database) return wrong("the database after the / must be a number");
       options.database = *database;
     }
   } else if (!url.starts_with('/')) {
-    return wrong("the path of the socket must begin with /");
+    return wrong("the path of the socket must begin with /, as in redis+unix:///run/redis.sock");
   }
   options.address = url;
   return options;
@@ -138,14 +134,15 @@ Result<RemoteDetentOptions> parse_remote_url(std::string_view url) {
     } else if (query.starts_with("ca=")) {
       options.ca_file = query.substr(3);
     } else {
-      return wrong("only queue= and ca= are allowed after the ?");
+      return wrong("only queue=NAME and ca=FILE, joined by &, are allowed after the ?");
     }
     query = rest;
   }
   const std::string_view scheme = url.substr(0, url.find("://") + 3);
   url.remove_prefix(scheme.size());
   if (const auto token = cut_front(url, '@')) {
-    if (!is_token(*token)) return wrong("the text before the @ is not a token");
+    if (!is_token(*token))
+      return wrong("the text before the @ must be an access token of the other server");
     options.token = *token;
   }
   options.url = std::string(scheme) + std::string(url);

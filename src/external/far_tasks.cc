@@ -108,8 +108,8 @@ Result<bool> FarTasks::hand_over(WallTime now) {
   // that could be missing.
   if (stamp.tasks < tasks.size()) {
     return Error{ErrorCode::unavailable,
-                 "it was given " + std::to_string(tasks.size()) + " tasks, but it has only " +
-                     std::to_string(stamp.tasks),
+                 "the external scheduler accepted " + std::to_string(tasks.size()) +
+                     " tasks, but keeps only " + std::to_string(stamp.tasks),
                  ""};
   }
   ASSIGN_OR_RETURN(const std::size_t count, local_.hand_over(tasks, stamp));

@@ -69,13 +69,17 @@ Error no_such_reply(std::string_view verb) {
 Result<std::unique_ptr<RedisScheduler>> RedisScheduler::create(RedisOptions options) {
   TRY(parse_redis_address(options.address));
   if (!is_queue_name(options.name)) {
-    return Error{ErrorCode::invalid_argument, "must be a valid queue name", "name"};
+    return Error{ErrorCode::invalid_argument,
+                 "the NAME in ?name=NAME must have the form of a queue name: 1 to 200 "
+                 "letters, digits and -+/;.$_(), not starting with a hyphen",
+                 "name"};
   }
   if (options.folder.empty()) {
     return Error{ErrorCode::invalid_argument, "must be the identity of a data folder", "folder"};
   }
   if (!options.user.empty() && options.password.empty()) {
-    return Error{ErrorCode::invalid_argument, "required, because a user is given", "password"};
+    return Error{ErrorCode::invalid_argument, "the user needs a password, USER:PASSWORD",
+                 "password"};
   }
   if (options.timeouts.connect <= milliseconds{0} || options.timeouts.command <= milliseconds{0}) {
     return Error{ErrorCode::invalid_argument, "must be greater than 0", "timeouts"};

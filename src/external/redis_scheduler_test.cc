@@ -414,14 +414,14 @@ TEST(RedisErrors, AFailedConnectionNamesTheAddressAndWhatToCheck) {
     EXPECT_NE(answer.error().message.find("put 1 tasks: redis at " + address + ": cannot connect"),
               std::string::npos)
         << answer.error().message;
-    EXPECT_NE(answer.error().message.find("is it running"), std::string::npos);
+    EXPECT_NE(answer.error().message.find("check that Redis is running"), std::string::npos);
   }
 }
 
 TEST(RedisErrors, AServerThatIsNotRedisIsReported) {
-  for (const auto& [words, code, told] :
-       {std::tuple{"HTTP/1.1 400 Bad Request\r\n\r\n", ErrorCode::internal, "is not from Redis"},
-        {"", ErrorCode::unavailable, "connection lost"}}) {
+  for (const auto& [words, code, told] : {std::tuple{"HTTP/1.1 400 Bad Request\r\n\r\n",
+                                                     ErrorCode::internal, "is not a Redis server"},
+                                          {"", ErrorCode::unavailable, "connection lost"}}) {
     const OtherPort other;
     ASSERT_TRUE(other.listen());
     const Thread speaker([&other, text = words] { other.speak_once(text); });

@@ -66,7 +66,8 @@ bool has_ended(TaskState state) {
 Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
     const RemoteDetentOptions& options) {
   if (!is_queue_name(options.queue) || !is_queue_name(damaged_queue(options.queue))) {
-    return Error{ErrorCode::invalid_argument, "must be a queue name of at most 192 bytes", "queue"};
+    return Error{ErrorCode::invalid_argument,
+                 "the NAME in ?queue=NAME must be a queue name of at most 192 bytes", "queue"};
   }
   if (options.folder.empty()) {
     return Error{ErrorCode::invalid_argument, "must be the identity of a data folder", "folder"};
@@ -345,7 +346,9 @@ Result<void> RemoteDetentScheduler::stamp(std::uint64_t before, std::uint64_t ge
   ASSIGN_OR_RETURN(const std::uint64_t there, this->generation());
   if (there != before) {
     return Error{ErrorCode::unavailable,
-                 verb + ": the generation is not " + std::to_string(before) + " any more", ""};
+                 verb + ": the generation in the queue is " + std::to_string(there) +
+                     ", expected " + std::to_string(before),
+                 ""};
   }
   const TaskKey name = generation_task(options_);
   const Payload payload{.kind = Payload::Kind::json, .data = std::to_string(generation)};

@@ -28,6 +28,10 @@
 
 namespace detent::net {
 
+/// The detail of the 500 answer to a request that was dropped.
+inline constexpr const char* kNoAnswer =
+    "the server gave no answer to this request; the request may have taken effect";
+
 /// The connection, as the link sees it.
 class AnswerTarget {
  public:

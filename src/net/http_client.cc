@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 constexpr ParseLimits kAnswerLimits{.max_header_bytes = 64 * 1024,
                                     .max_body_bytes = std::size_t{64} * 1024 * 1024};
 
-/// A day for the longest wait of a call, and an hour for everything else.
+/// 24 hours for the longest wait of a call, and one hour for everything else.
 constexpr milliseconds kLongestTimeout = std::chrono::hours{25};
 /// After an interruption, how long to wait for an answer that is on its way.
 constexpr milliseconds kInterruptedPatience{500};
@@ -402,7 +402,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::create(std::string_view url, mil
   ASSIGN_OR_RETURN(Authority authority, parse_url(url));
   if (timeout <= milliseconds{0} || timeout > kLongestTimeout) {
     return Error{ErrorCode::invalid_argument,
-                 "the timeout must be greater than 0 and at most one day, got " +
+                 "the timeout must be greater than 0 and at most 25 hours, got " +
                      std::to_string(timeout.count()) + " ms",
                  "timeout"};
   }

@@ -250,7 +250,7 @@ bool HttpConnection::refuse_body() {
   }
   charge(parser_.body_size());
   if (context_.body_bytes <= context_.options.max_body_bytes_of_all) return false;
-  fail(503, "too many large requests at once");
+  fail(503, "too many large requests at the same time: try again");
   return true;
 }
 
@@ -285,7 +285,7 @@ void HttpConnection::post_answer(std::optional<HttpResponse> response) {
 
 void HttpConnection::answer(std::optional<HttpResponse> response) {
   if (phase_ != Phase::held) return;  // the connection was closed after the answer was posted
-  if (!response) response = context_.error_page(500, "the request was dropped");
+  if (!response) response = context_.error_page(500, kNoAnswer);
   write_response(*std::move(response), after_answer());
 }
 

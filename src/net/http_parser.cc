@@ -237,13 +237,14 @@ class RequestParser::Sink final : public MessageSink<true> {
     if (is_target_text(to_std(target_text))) target = origin_form(to_std(target_text));
     const bool is_path = target.starts_with('/');
     const bool is_whole_server = target == "*" && method == "OPTIONS";
-    if (!is_path && !is_whole_server) refuse(ec, "bad target");
+    if (!is_path && !is_whole_server)
+      refuse(ec, "the request target must be a path that begins with /");
   }
 
   void on_header_line(std::string name, std::string_view value, error_code& ec) override {
     if (name == "content-length") {
       if (++lengths_ > 1) return refuse(ec, "more than one Content-Length");
-      if (!is_all_digits(value)) return refuse(ec, "bad Content-Length");
+      if (!is_all_digits(value)) return refuse(ec, "Content-Length must be a number");
     } else if (name == "transfer-encoding") {
       if (!http11) return refuse(ec, "Transfer-Encoding in HTTP/1.0");
       if (!equals_ignoring_case(value, "chunked")) return refuse(ec, "unknown Transfer-Encoding");

@@ -22,7 +22,8 @@ Result<void> take_parameter(std::string_view text, std::span<QueryParameter* con
   const std::size_t equals = std::min(text.find('='), text.size());
   const std::optional<std::string> name = percent_decode(text.substr(0, equals));
   std::optional<std::string> value = percent_decode(text.substr(std::min(equals + 1, text.size())));
-  if (!name || !value) return invalid("the query has a broken percent-escape", "");
+  if (!name || !value)
+    return invalid("a % in the query must be followed by two hexadecimal digits", "");
   const auto found =
       std::find_if(parameters.begin(), parameters.end(),
                    [&name](const QueryParameter* parameter) { return parameter->name == *name; });

@@ -66,7 +66,7 @@ void Server::admit(tcp::socket socket) {
   if (is_full) {
     connection->refuse(503, "too many connections");
   } else if (is_address_full) {
-    connection->refuse(503, "too many connections of this address");
+    connection->refuse(503, "too many connections from this address");
   } else {
     connection->start();
   }

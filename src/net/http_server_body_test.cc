@@ -116,7 +116,8 @@ TEST(HttpServerBody, OfAllConnectionsTogetherAreLimited) {
   }
   for (RawSocket& client : clients) {
     if (!refused(client)) continue;
-    EXPECT_EQ(body_of(client.read_response()), "error 503: too many large requests at once");
+    EXPECT_EQ(body_of(client.read_response()),
+              "error 503: too many large requests at the same time: try again");
   }
 
   RawSocket small(server->port());

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "net/exchange.h"
 #include "net/http_server_fixture.h"
 #include "tests/support/raw_socket.h"
 
@@ -181,7 +182,7 @@ TEST(HttpServer, OneAddressMayNotHaveAllConnections) {
     }
     RawSocket third(server->port());
     third.send(get("/"));
-    EXPECT_EQ(body_of(third.read_to_end()), "error 503: too many connections of this address");
+    EXPECT_EQ(body_of(third.read_to_end()), "error 503: too many connections from this address");
   }
   int status = 0;  // 200 after the server has noticed the disconnects
   while (status != 200) {
@@ -297,7 +298,7 @@ TEST(HttpServer, AnswersADroppedRequestWith500) {
   const auto server = start_server([](HttpRequest, Responder) {});
   RawSocket client(server->port());
   client.send(get("/"));
-  EXPECT_EQ(body_of(client.read_response()), "error 500: the request was dropped");
+  EXPECT_EQ(body_of(client.read_response()), std::string("error 500: ") + kNoAnswer);
   client.send(get("/"));
   EXPECT_EQ(status_of(client.read_response()), 500);
 }
@@ -423,7 +424,8 @@ TEST(HttpServer, NamesTheAddressItCannotListenOn) {
   const auto nonsense = HttpServer::start({.address = "localhost"}, echo, error_page);
   ASSERT_FALSE(nonsense);
   EXPECT_EQ(nonsense.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(nonsense.error().message, "\"localhost\" is not an IP address");
+  EXPECT_EQ(nonsense.error().message,
+            "\"localhost\" is not an IP address; expected one such as 127.0.0.1");
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ Result<void> TcpListener::listen(const std::string& address, std::uint16_t port)
   error_code ec;
   const auto ip = asio::ip::make_address(address, ec);
   if (ec) {
-    return Error{ErrorCode::invalid_argument, "\"" + address + "\" is not an IP address", ""};
+    return Error{ErrorCode::invalid_argument,
+                 "\"" + address + "\" is not an IP address; expected one such as 127.0.0.1", ""};
   }
   const tcp::endpoint endpoint(ip, port);
   const auto failed = [&] {

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "base/read_file.h"
@@ -65,21 +66,28 @@ BIO* new_socket_bio(int* socket) {
   return bio;
 }
 
-Error cannot_use(const std::string& file, const std::string& reason) {
-  return Error{ErrorCode::invalid_argument, "use " + file + ": " + reason, "tls"};
+// The options that name the files.
+constexpr std::string_view kCertOption = "--tls-cert";
+constexpr std::string_view kKeyOption = "--tls-key";
+
+Error cannot_use(std::string_view option, const std::string& file, const std::string& reason) {
+  return Error{ErrorCode::invalid_argument, std::string(option) + " " + file + ": " + reason,
+               "tls"};
 }
 
-Error cannot_use(const std::string& file) {
-  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  return cannot_use(file, reason == nullptr ? "it is not a PEM file" : reason);
+/// The first error of OpenSSL is the cause. Later errors only name the function that failed.
+Error not_pem(std::string_view option, const std::string& file, std::string content) {
+  const char* const cause = ERR_reason_error_string(ERR_peek_error());
+  if (cause != nullptr) content.append(" (OpenSSL: ").append(cause).append(")");
+  return cannot_use(option, file, "must be a PEM file with " + content);
 }
 
 /// Reports a missing or empty file, because the messages of OpenSSL do not say so.
-Result<void> check_file(const std::string& file) {
+Result<void> check_file(std::string_view option, const std::string& file) {
   constexpr std::size_t kLargestFile = std::size_t{1} << 20;
   const Result<std::string> text = read_file(file, kLargestFile);
-  if (!text) return cannot_use(file, text.error().message);
-  if (text->empty()) return cannot_use(file, "the file is empty");
+  if (!text) return cannot_use(option, file, text.error().message);
+  if (text->empty()) return cannot_use(option, file, "the file is empty");
   return ok();
 }
 
@@ -223,14 +231,15 @@ Result<std::shared_ptr<SSL_CTX>> TlsServer::read() const {
                                       SSL_MODE_RELEASE_BUFFERS);
   // Of TLS 1.2, allow only forward secrecy with authenticated encryption (RFC 9325).
   DETENT_CHECK(SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20") == 1);
-  TRY(check_file(certificate_file_));
-  TRY(check_file(key_file_));
+  TRY(check_file(kCertOption, certificate_file_));
+  TRY(check_file(kKeyOption, key_file_));
   if (SSL_CTX_use_certificate_chain_file(context.get(), certificate_file_.c_str()) != 1) {
-    return cannot_use(certificate_file_);
+    return not_pem(kCertOption, certificate_file_,
+                   "the certificate chain, server certificate first");
   }
   if (SSL_CTX_use_PrivateKey_file(context.get(), key_file_.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context.get()) != 1) {
-    return cannot_use(key_file_);
+    return not_pem(kKeyOption, key_file_, "the private key of the certificate");
   }
   return context;
 }

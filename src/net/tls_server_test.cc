@@ -186,12 +186,16 @@ TEST_F(TlsServerTest, AMissingOrEmptyFileIsNamedWithTheReason) {
     const auto loaded = TlsServer::load(certificate, key_file);
     return loaded ? "" : loaded.error().message;
   };
-  const std::string missing = "use " + wrong + ": read " + wrong + ": No such file or directory";
-  EXPECT_EQ(message(wrong, key()), missing);
-  EXPECT_EQ(message(cert(), wrong), missing);
+  const std::string missing = wrong + ": read " + wrong + ": No such file or directory";
+  EXPECT_EQ(message(wrong, key()), "--tls-cert " + missing);
+  EXPECT_EQ(message(cert(), wrong), "--tls-key " + missing);
   std::ofstream(wrong).flush();
-  EXPECT_EQ(message(wrong, key()), "use " + wrong + ": the file is empty");
-  EXPECT_EQ(message(cert(), wrong), "use " + wrong + ": the file is empty");
+  EXPECT_EQ(message(wrong, key()), "--tls-cert " + wrong + ": the file is empty");
+  EXPECT_EQ(message(cert(), wrong), "--tls-key " + wrong + ": the file is empty");
+  std::ofstream(wrong) << "no PEM";
+  const std::string not_pem = wrong + ": must be a PEM file with the ";
+  EXPECT_TRUE(message(wrong, key()).starts_with("--tls-cert " + not_pem + "certificate chain"));
+  EXPECT_TRUE(message(cert(), wrong).starts_with("--tls-key " + not_pem + "private key"));
 }
 
 TEST_F(TlsServerTest, FaultsAreTheReasonsWhyClientsRefuseTheCertificate) {

@@ -32,8 +32,8 @@ Error unavailable(std::string message) { return {ErrorCode::unavailable, std::mo
 
 /// The message does not show the address, because a wrong address may contain a password.
 Error no_address() {
-  return {ErrorCode::invalid_argument,
-          "not a Redis address; it must be HOST:PORT or /path/of/socket", "address"};
+  return {ErrorCode::invalid_argument, "the address of Redis must be HOST:PORT or /path/of/socket",
+          "address"};
 }
 
 /// Appends the header of a string or an array: its type and its length or count (RESP).
@@ -113,10 +113,10 @@ Result<std::unique_ptr<RedisConnection>> RedisConnection::open(const RedisAddres
   DETENT_CHECK(context != nullptr);  // out of memory
   if (context->err != 0) {
     return unavailable("cannot connect: " + std::string(context->errstr) +
-                       " (is it running, and is this its address?)");
+                       " (check that Redis is running, and that the address is correct)");
   }
   if (redisSetTimeout(context.get(), to_timeval(timeouts.command)) != REDIS_OK) {
-    return unavailable("cannot set the time-out: " + std::string(context->errstr));
+    return unavailable("cannot set the timeout: " + std::string(context->errstr));
   }
   return std::unique_ptr<RedisConnection>(new RedisConnection(std::move(context), timeouts));
 }
@@ -149,10 +149,9 @@ Result<RedisReply> RedisConnection::receive() {
   errno = 0;
   if (redisGetReply(context_.get(), &raw) != REDIS_OK) {
     if (context_->err == REDIS_ERR_PROTOCOL) {
-      return Error{ErrorCode::internal,
-                   std::string("the answer is not from Redis: ") + context_->errstr +
-                       " (is this its address?)",
-                   ""};
+      return Error{
+          ErrorCode::internal,
+          std::string("the server at this address is not a Redis server: ") + context_->errstr, ""};
     }
     return lost(context_->err == REDIS_ERR_IO ? errno : 0, context_->errstr);
   }

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "detent/check.h"
+#include "net/exchange.h"
 #include "net/local_exchange.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/queue_parser.h"
@@ -120,7 +121,7 @@ ClusterFront::Abandon ClusterFront::ask_here(const std::shared_ptr<ServedShard>&
   auto exchange = std::make_shared<net::LocalExchange>(
       [this, lease = shard->lease(),
        answered = std::move(answered)](std::optional<net::HttpResponse> answer) mutable {
-        if (!answer) return answered(http_problem(500, "the request was dropped"));
+        if (!answer) return answered(http_problem(500, net::kNoAnswer));
         if (is_sure_of(lease)) return answered(*std::move(answer));
         answered(not_sure(lease.shard));
         return false;

@@ -141,7 +141,7 @@ TEST(Reloads, WarnOfACertificateThatClientsWillRefuse) {
   EXPECT_EQ(log.take(),
             "error cannot be read again; the old values stay in force what=\"the certificate "
             "in " +
-                file + "\" cause=\"use " + file + ": read " + file +
+                file + "\" cause=\"--tls-cert " + file + ": read " + file +
                 ": No such file or directory\"\n"
                 "warning reload is incomplete: see the errors before this\n");
 }

@@ -63,7 +63,7 @@ std::int64_t number_of(std::string_view json, std::string_view name) {
 Result<void> read_answer(std::string_view json) {
   if (json.find("\"error\":") == std::string_view::npos) {
     if (number_of(json, "\"seq\":") > 0) return ok();
-    return unavailable("the answer does not come from a stream");
+    return unavailable("the answer does not come from a JetStream stream");
   }
   const std::int64_t number = number_of(json, "\"err_code\":");
   const bool is_refusal = std::ranges::find(kRefusals, number) != kRefusals.end();
@@ -175,7 +175,9 @@ class NatsSink final : public Sink {
     // libnats counts the body only; the server would close the connection for the headers' bytes.
     const std::int64_t most = natsConnection_GetMaxPayload(connection_.get());
     if (most > 0 && size > static_cast<std::size_t>(most)) {
-      return Error{ErrorCode::too_large, "NATS takes at most " + std::to_string(most) + " bytes",
+      return Error{ErrorCode::too_large,
+                   "the message has " + std::to_string(size) + " bytes, NATS accepts at most " +
+                       std::to_string(most),
                    ""};
     }
     const natsStatus status = natsConnection_PublishMsg(connection_.get(), raw);
@@ -189,7 +191,7 @@ class NatsSink final : public Sink {
     std::uint64_t number = 0;
     std::from_chars(number_text.data(), number_text.data() + number_text.size(), number);
     if (natsMsg_IsNoResponders(message)) {
-      return sends_.finish(number, unavailable("no stream holds the subject " + subject_));
+      return sends_.finish(number, unavailable("no JetStream stream has the subject " + subject_));
     }
     const auto size = static_cast<std::size_t>(natsMsg_GetDataLength(message));
     sends_.finish(number, read_answer({natsMsg_GetData(message), size}));

@@ -24,19 +24,19 @@ Result<std::unique_ptr<Sink>> open_sink(const SinkAddress& address) {
     case SinkAddress::Kind::redis:
       return make_redis_sink(address);
   }
-  return Error{ErrorCode::internal, "no kind of sink", ""};
+  return Error{ErrorCode::internal, "unknown kind of sink", ""};
 }
 
 Result<Sinks> open_sinks(const std::filesystem::path& file) {
   if (file.empty()) return Sinks{};
   auto lines = read_file(file, kLargestFile);
-  if (!lines) return with_context("sinks", std::move(lines).error());
+  if (!lines) return with_context("--sinks", std::move(lines).error());
   auto addresses = parse_sink_lines(*lines);
-  if (!addresses) return with_context(file.string(), std::move(addresses).error());
+  if (!addresses) return with_context("--sinks " + file.string(), std::move(addresses).error());
   Sinks sinks;
   for (const auto& [name, address] : *addresses) {
     auto sink = open_sink(address);
-    if (!sink) return with_context("sink " + name, std::move(sink).error());
+    if (!sink) return with_context("--sinks: sink " + name, std::move(sink).error());
     sinks.emplace(name, *std::move(sink));
   }
   return sinks;

@@ -12,13 +12,15 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r";
 
+Error invalid(std::string_view what) {
+  return {ErrorCode::invalid_argument, std::string(what), "sinks"};
+}
+
+/// The forms have no log-in, because redact() would mask it.
 Error wrong(std::string_view what) {
-  return {ErrorCode::invalid_argument,
-          std::string(what) +
-              "; write kafka://HOST:PORT[,HOST:PORT]/TOPIC[?SETTING=VALUE], "
-              "nats://[USER:PASSWORD@]HOST:PORT[,HOST:PORT]/SUBJECT or "
-              "redis://[[USER]:PASSWORD@]HOST:PORT/STREAM[?maxlen=N]",
-          "sinks"};
+  return invalid(std::string(what) +
+                 "; expected kafka://HOST:PORT/TOPIC, nats://HOST:PORT/SUBJECT or "
+                 "redis://HOST:PORT/STREAM");
 }
 
 /// Returns the text before the first `mark`. `rest` becomes the text after it, or "" without a
@@ -44,7 +46,7 @@ Result<std::string> decode(std::string_view text) {
       }
       i += 2;
     }
-    if (byte < ' ' || byte > '~') return wrong("it must be printable ASCII");
+    if (byte < ' ' || byte > '~') return wrong("the address must be printable ASCII");
     decoded += static_cast<char>(byte);
   }
   return decoded;
@@ -64,23 +66,24 @@ bool is_broker(std::string_view text) {
 Result<void> read_brokers(std::string_view hosts, SinkAddress& address) {
   while (!hosts.empty()) {
     const std::string_view broker = cut(hosts, ',');
-    if (!is_broker(broker)) return wrong("a broker must be HOST:PORT");
+    if (!is_broker(broker))
+      return wrong("each broker must be HOST:PORT, with commas between brokers");
     address.brokers.emplace_back(broker);
   }
-  if (address.brokers.empty()) return wrong("there is no broker");
+  if (address.brokers.empty()) return wrong("the address has no broker");
   if (address.kind == SinkAddress::Kind::redis && address.brokers.size() > 1) {
-    return wrong("Redis takes only one HOST:PORT");
+    return wrong("a Redis address must have only one HOST:PORT");
   }
   return ok();
 }
 
 Result<void> read_log_in(std::string_view log_in, SinkAddress& address) {
   if (address.kind == SinkAddress::Kind::kafka) {
-    return wrong("a log-in to Kafka must be in the settings sasl.username and sasl.password");
+    return wrong("the log-in to Kafka must be in ?sasl.username=USER&sasl.password=PASSWORD");
   }
   ASSIGN_OR_RETURN(address.user, decode(cut(log_in, ':')));
   ASSIGN_OR_RETURN(address.password, decode(log_in));
-  if (address.password.empty()) return wrong("the log-in before the @ has no password");
+  if (address.password.empty()) return wrong("the log-in before the @ must be USER:PASSWORD");
   return ok();
 }
 
@@ -88,12 +91,13 @@ Result<void> read_log_in(std::string_view log_in, SinkAddress& address) {
 Result<void> check_setting(SinkAddress::Kind kind, const std::string& name,
                            const std::string& value) {
   if (kind == SinkAddress::Kind::kafka) return ok();  // librdkafka checks its settings
-  if (kind == SinkAddress::Kind::nats) return wrong("nothing may follow the subject of NATS");
+  if (kind == SinkAddress::Kind::nats) return wrong("a NATS address must end after the subject");
   std::uint64_t number = 0;
   const char* const end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, number);
   const bool is_number = error == std::errc{} && stop == end && number > 0;
-  if (name != "maxlen" || !is_number) return wrong("only ?maxlen=N may follow the stream of Redis");
+  if (name != "maxlen" || !is_number)
+    return wrong("only ?maxlen=N, with N greater than 0, may follow the stream of a Redis address");
   return ok();
 }
 
@@ -120,7 +124,7 @@ Result<SinkAddress> parse_sink_address(std::string_view url) {
   } else if (scheme == "redis") {
     address.kind = SinkAddress::Kind::redis;
   } else {
-    return wrong("it must begin with kafka://, nats:// or redis://");
+    return wrong("the address must begin with kafka://, nats:// or redis://");
   }
   url.remove_prefix(std::min(scheme.size() + 3, url.size()));
   std::string_view query = url;
@@ -132,7 +136,7 @@ Result<SinkAddress> parse_sink_address(std::string_view url) {
   TRY(read_brokers(cut(rest, '/'), address));
   ASSIGN_OR_RETURN(address.target, decode(rest));
   if (address.target.empty() || address.target.find_first_of(" *>") != std::string::npos) {
-    return wrong("a topic, subject or stream, without * and >, must follow the brokers");
+    return wrong("a /, and a topic, subject or stream without * and >, must follow the brokers");
   }
   TRY(read_settings(query, address));
   return address;
@@ -150,13 +154,13 @@ Result<std::map<std::string, SinkAddress>> parse_sink_lines(std::string_view lin
     line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
     line = line.substr(0, line.find_last_not_of(kSpace) + 1);
     if (!is_sink_name(name)) {
-      return with_context(of_line, wrong("it does not begin with the name of a sink: 1 to 64 "
-                                         "letters, digits, dots, - and _"));
+      return with_context(of_line, invalid("each line must begin with the name of a sink: 1 to 64 "
+                                           "letters, digits, dots, - and _"));
     }
     Result<SinkAddress> address = parse_sink_address(line);
     if (!address) return with_context(of_line, std::move(address).error());
     if (!sinks.emplace(name, *std::move(address)).second) {
-      return with_context(of_line, wrong("its name is used twice"));
+      return with_context(of_line, invalid("an earlier line has the same sink name"));
     }
   }
   return sinks;

@@ -190,7 +190,7 @@ class ToNats(Cases, unittest.TestCase):
         self.broker.ask("$JS.API.STREAM.DELETE.DUE", {})
         *counts, error = sender.send(2)
         self.assertEqual(counts, [0, 0, 2], error)
-        self.assertIn("no stream holds the subject due", error)
+        self.assertIn("no JetStream stream has the subject due", error)
 
     def test_a_stream_that_takes_nothing_is_none_of_the_messages_faults(self):
         sender = self.sender()

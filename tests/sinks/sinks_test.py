@@ -174,7 +174,8 @@ class ToNats(Cases, unittest.TestCase):
         self.broker.ask("$JS.API.STREAM.DELETE.DUE", {})
         server = self.serve()
         server.put(1)
-        wait_for(lambda: "no stream holds the subject" in server.log.read_text(), "it is told")
+        wait_for(lambda: "no JetStream stream has the subject" in server.log.read_text(),
+                 "it is told")
         self.assertEqual(server.queue()["ready"] + server.queue()["leased"], 1)
         self.broker.kill()
         self.broker.start()  # this also creates the stream
