@@ -171,7 +171,7 @@ TEST_F(QueueCommandsTest, AQueueIsPausedAndResumed) {
   EXPECT_EQ(run(ResumeCommand{"a/b"}), ExitCode::done);
   EXPECT_EQ(out_.str(), "resumed a/b\n");
   EXPECT_EQ(asked(), (Lines{"POST /v1/queues/a%2Fb/pause", "POST /v1/queues/a%2Fb/resume"}));
-  answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no such queue"})");
+  answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no queue 'mail'"})");
   EXPECT_EQ(run(PauseCommand{"a"}), ExitCode::not_found);
 }
 
@@ -212,9 +212,9 @@ TEST_F(QueueCommandsTest, OnATerminalAPurgeAsksForConfirmationUnlessYesIsGiven) 
 
 TEST_F(QueueCommandsTest, APurgeOfAMissingQueueAsksForNoConfirmation) {
   terminal_.is_input_terminal = true;
-  answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no such queue"})");
+  answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no queue 'mail'"})");
   EXPECT_EQ(run(PurgeCommand{"q"}), ExitCode::not_found);
-  EXPECT_EQ(err_.str(), "detent: there is no such queue\n");
+  EXPECT_EQ(err_.str(), "detent: there is no queue 'mail'\n");
 }
 
 TEST_F(QueueCommandsTest, DeadTasksAreRedriven) {

@@ -189,7 +189,7 @@ TEST_F(ClientTest, VerbsOverAWholeQueueMayTakeLonger) {
 }
 
 TEST_F(ClientTest, ABatchGivesOneResultForEachTask) {
-  const Error refused{ErrorCode::too_large, "a payload is at most 65535 bytes", "payload"};
+  const Error refused{ErrorCode::too_large, "a payload must be at most 65535 bytes", "payload"};
   const std::array<Result<TaskSnapshot>, 2> results{example_view(), refused};
   answer(200, json::render_schedule_results(results));
   const std::array<ScheduleRequest, 2> requests{

@@ -8,6 +8,7 @@
 
 #include "detent/check.h"
 #include "task/lifecycle.h"
+#include "task/request.h"
 
 namespace detent {
 
@@ -222,10 +223,7 @@ Result<bool> Engine::restore(Task task) {
   }
   // The key is not checked, because the task of an occurrence stays on the shard of its schedule.
   if (!expect_here(task.queue, "")) {
-    return Error{ErrorCode::invalid_argument,
-                 "the id does not belong to a shard of queue " + task.queue +
-                     ": restore only dumps of a cluster with the same number of shards",
-                 "id"};
+    return wrong_shard("the id does not belong to a shard of queue " + task.queue, "id");
   }
   if (const LoadedTask* const loaded = tasks_.find_loaded(task.id)) {
     return is_new_beside(loaded->queue->record.queue, loaded->created_at, task);
@@ -289,7 +287,7 @@ Result<TaskId> Engine::id_of_key(const std::string& queue, std::string_view key)
   ASSIGN_OR_RETURN(const Queue* const known, queues_.known(queue));
   ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
                    records_.keys().find(known->record.number, key, time_.wall_now()));
-  const Error no_key{ErrorCode::not_found, "the key stands for no task of this queue", "key"};
+  const Error no_key{ErrorCode::not_found, "no task of queue " + queue + " has this key", "key"};
   if (!record || record->expires_at) return no_key;
   const bool is_loaded = tasks_.find_loaded(record->id) != nullptr;
   // If the task is gone, it was set aside as damaged.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "engine/queue_book.h"
 #include "engine/task_lister.h"
 
 namespace detent {
@@ -35,9 +36,7 @@ Result<TaskList> Engine::list(const TaskFilter& filter, Place after, std::size_t
 Result<QueueDetail> Engine::queue_detail(const std::string& name) const {
   if (stopped_by()) return *stopped_by();
   const Queue* const known = queues_.find(name);
-  if (known == nullptr) {
-    return Error{ErrorCode::not_found, "there is no such queue", "queue"};
-  }
+  if (known == nullptr) return no_queue(name);
   const Queue& queue = *known;
   QueueDetail detail{.accepted = queue.accepted, .urgent = queue.urgent};
   if (const Tick now = time_.now(); now < queue.paused_until) {

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 Error over_quota(std::string_view what, std::uint64_t most) {
   return Error{ErrorCode::resource_exhausted,
-               "the queue is full: it may hold " + std::to_string(most) + " " + std::string(what),
+               "the queue is full: its limit is " + std::to_string(most) + " " + std::string(what),
                "queue"};
 }
 
@@ -63,8 +63,9 @@ Result<void> Engine::expect_here(const std::string& queue, std::uint32_t partiti
   return Error{
       ErrorCode::unavailable,
       "queue " + queue +
-          " does not have its partitions where this node expects them: they were "
-          "changed a moment ago, or only in part. If the error stays, send the PATCH that made it",
+          " has other partitions than this node expects, because the partitions have just "
+          "changed, or a change stopped half-way: try again; if the error stays, repeat the PATCH "
+          "that created the queue",
       ""};
 }
 
@@ -72,7 +73,8 @@ Result<void> Engine::remove_queue(const std::string& name) {
   if (stopped_by()) return *stopped_by();
   ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
   if (queue->record.waiting + queue->record.dead > 0) {
-    return Error{ErrorCode::conflict, "the queue has tasks: purge it, or let them end", "queue"};
+    return Error{ErrorCode::conflict,
+                 "the queue has tasks: purge it, or wait until its tasks have ended", "queue"};
   }
   turns_.forget_deliveries(*queue);
   window_.forget_cut(*queue);

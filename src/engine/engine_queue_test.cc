@@ -63,7 +63,7 @@ TEST_F(EngineQueue, AnEngineAcceptsOnlyTheKeysOfItsPartition) {
   crash_and_open();
   EXPECT_EQ(error_of("q", "a1"), ErrorCode::unavailable) << "its record says so";
   const Error half_made = engine_->set_queue("new", {.rate = 1}).error();
-  EXPECT_NE(half_made.message.find("send the PATCH that made it"), std::string::npos);
+  EXPECT_NE(half_made.message.find("repeat the PATCH that created the queue"), std::string::npos);
 }
 
 TEST_F(EngineQueue, SettingsAreDurableAndReadBackAsTheyWereSet) {

@@ -119,7 +119,7 @@ Result<TaskSnapshot> Engine::trigger_schedule(const std::string& name) {
 Result<void> Engine::check_backfill(const std::string& name, WallTime from, WallTime to) const {
   if (stopped_by()) return *stopped_by();
   if (to < from) {
-    return Error{ErrorCode::invalid_argument, "the range ends before it begins", "to"};
+    return Error{ErrorCode::invalid_argument, "to must not be before from", "to"};
   }
   return records_.schedules().check_backfill(name, from, to, time_.wall_now());
 }

@@ -5,8 +5,15 @@
 #include <utility>
 
 #include "detent/check.h"
+#include "task/request.h"
 
 namespace detent {
+
+Error no_queue(std::string_view name) {
+  const std::string which =
+      is_queue_name(name) ? " '" + std::string(name) + "'" : " with this name";
+  return {ErrorCode::not_found, "there is no queue" + which, "queue"};
+}
 
 Queue* QueueBook::find(const std::string& name) const noexcept {
   const auto it = queues_.find(name);
@@ -16,7 +23,7 @@ Queue* QueueBook::find(const std::string& name) const noexcept {
 Result<Queue*> QueueBook::known(const std::string& name) const {
   Queue* const queue = find(name);
   if (queue == nullptr || queue->record.number == 0) {
-    return Error{ErrorCode::not_found, "there is no such queue", "queue"};
+    return no_queue(name);
   }
   return queue;
 }

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,10 @@
 #include "store/store.h"
 
 namespace detent {
+
+/// The not_found error for this queue. It repeats only a valid name, because another text may be
+/// long and may have any bytes.
+Error no_queue(std::string_view name);
 
 class QueueBook {
  public:

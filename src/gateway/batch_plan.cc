@@ -45,9 +45,13 @@ void append_joined(std::string& out, const Texts& texts, char separator) {
 
 /// The result for each element of a part that failed.
 std::string element_error(const net::HttpResponse& answer, Kind kind) {
-  const Error error = is_success(answer)
-                          ? Error{ErrorCode::internal, "the answer of the shard cannot be read", ""}
-                          : json::parse_problem(answer.status, answer.body);
+  const Error error =
+      is_success(answer)
+          ? Error{ErrorCode::internal,
+                  "unexpected answer from the node that owns the shard; the request may have "
+                  "taken effect",
+                  ""}
+          : json::parse_problem(answer.status, answer.body);
   std::string problem = json::render_problem(error);
   // The error text of the shard itself, even if this version does not know its other fields.
   const Result<std::string_view> told = json::read_json(answer.body);
@@ -183,8 +187,9 @@ Step take_names_apart(net::HttpRequest&& request, const NamesBody& body, std::st
   }
   if (several.size() > 1 && size_of(body.others) > kMostRepeatedBytes) {
     return problem({ErrorCode::too_large,
-                    "the fields next to \"" + std::string(list) + "\" have more than " +
-                        std::to_string(kMostRepeatedBytes) + " bytes and go to several shards",
+                    "the other fields than \"" + std::string(list) + "\" must have at most " +
+                        std::to_string(kMostRepeatedBytes) +
+                        " bytes together, because the request goes to several shards",
                     ""});
   }
   return take_apart(std::move(request), elements,

@@ -20,6 +20,7 @@
 #include "protocol/json/problem.h"
 #include "protocol/json/stats_parser.h"
 #include "task/limits.h"
+#include "task/request.h"
 
 namespace detent::gateway {
 namespace {
@@ -82,11 +83,9 @@ Result<std::optional<ShardNumber>> shard_of_line(const json::DumpLine& line, con
   if (task == nullptr) return std::optional<ShardNumber>();
   const ShardNumber shard = shard_of_task(task->id);
   if (shard < map.shards) return std::optional(shard);
-  return Error{ErrorCode::invalid_argument,
-               "the id is of shard " + std::to_string(shard) + ", and there are " +
-                   std::to_string(map.shards) +
-                   ": a cluster takes dumps of clusters with as many shards",
-               "task.id"};
+  return wrong_shard("the id belongs to shard " + std::to_string(shard) +
+                         ", but this cluster has only " + std::to_string(map.shards) + " shards",
+                     "task.id");
 }
 
 /// Lines of one shard, and which they are in the whole.
@@ -165,7 +164,9 @@ Step plan_dump(net::HttpRequest request, ShardNumber shards) {
   if (!from) return to_shard(std::move(request), 0);  // which refuses it
   const ShardNumber shard = shard_of_task(*from);
   if (shard >= shards) {
-    return problem({ErrorCode::invalid_argument, "no page of this dump ended there", "after"});
+    return problem({ErrorCode::invalid_argument,
+                    "after must be the id in the \"next\" line of an earlier page of this dump",
+                    "after"});
   }
   request.target = with_after(request.target, *from);
   return to_each({{shard, std::move(request)}}, [shard, shards](Answers answers) {

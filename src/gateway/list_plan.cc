@@ -131,7 +131,8 @@ Result<ListedTask> read_task(std::string_view text, ShardNumber shard, std::size
   const std::optional<TaskId> known_id = parse_task_id(id_text);
   const std::optional<TaskState> known_state = parse_task_state(state_text);
   if (!known_id || !known_state) {
-    return Error{ErrorCode::internal, "a task without id or state", ""};
+    return Error{ErrorCode::internal,
+                 "unexpected answer from a shard: a task has no id or no state", ""};
   }
   const ListPart part = part_of(*known_state);
   if (part == ListPart::live) return ListedTask{rank_of_live(due, *known_id), std::string(text)};
@@ -156,7 +157,9 @@ Result<void> take_page(std::string_view body, ShardList& list) {
   ASSIGN_OR_RETURN(const std::string cursor, json::read_cursor(body));
   list.next = json::parse_cursor(cursor);
   if (list.next || cursor.empty()) return ok();
-  return Error{ErrorCode::internal, "no place in a list: " + cursor, "cursor"};
+  return Error{ErrorCode::internal,
+               "unexpected answer from a shard: the cursor '" + cursor + "' is malformed",
+               "cursor"};
 }
 
 /// A page of the cluster's list while it is made.

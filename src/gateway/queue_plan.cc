@@ -76,8 +76,9 @@ Step remove_rest(const Removal& removal, net::HttpResponse home) {
         if (auto failure = failure_among(removed)) {
           if (failure->status != 409) return *std::move(failure);
           return problem({ErrorCode::unavailable,
-                          "a partition of the queue was made again while it was removed, and has "
-                          "tasks: send the PATCH that made the queue, purge it, and DELETE it",
+                          "a partition of the queue was created again during the removal, and "
+                          "has tasks: repeat the PATCH that created the queue, purge the queue, "
+                          "and DELETE it again",
                           "queue"});
         }
         const auto found = std::ranges::find_if(removed, is_success);
@@ -91,8 +92,9 @@ Step remove_rest(const Removal& removal, net::HttpResponse home) {
 net::HttpResponse half_removed(net::HttpResponse failure) {
   if (failure.status != 409) return failure;
   return problem({ErrorCode::conflict,
-                  "the queue got a task while it was removed, and some of its partitions are "
-                  "gone: DELETE it again when it is empty, or send the PATCH that made it",
+                  "the queue got a task during the removal, and some of its partitions are already "
+                  "removed: DELETE the queue again when it is empty, or repeat the PATCH that "
+                  "created it to keep the queue",
                   "queue"});
 }
 
@@ -166,7 +168,7 @@ Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardM
     const auto patch = json::parse_queue_patch(request.body);
     if (patch && patch->partitions.value_or(1) > shards) {
       return problem({ErrorCode::invalid_argument,
-                      "a queue can have at most as many partitions as the cluster has shards: " +
+                      "partitions must be at most the number of shards of the cluster, " +
                           std::to_string(shards),
                       "partitions"});
     }
@@ -212,8 +214,9 @@ Plan plan_remove_queue(net::HttpRequest request, const std::string& queue, const
         if (is_success(answer) && other) add_partition(sum, *other);
       }
       if (!has_tasks(sum.stats)) return remove_others(removal);
-      return problem(
-          {ErrorCode::conflict, "the queue has tasks: purge it, or let them end", "queue"});
+      return problem({ErrorCode::conflict,
+                      "the queue has tasks: purge it, or wait until its tasks have ended",
+                      "queue"});
     });
   };
   return look;

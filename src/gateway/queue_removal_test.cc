@@ -123,7 +123,7 @@ TEST_F(QueueRemoval, ThePatchThatMadeTheQueueMakesItsMissingPartitions) {
   ASSERT_EQ(make(), 200);
   when("DELETE", 6, [this] { EXPECT_EQ(put_into(6), 201); });
   EXPECT_EQ(ask("DELETE", kPath), 409) << "its home got a task at the last moment";
-  EXPECT_TRUE(said("send the PATCH that made it")) << last_.answer.body;
+  EXPECT_TRUE(said("repeat the PATCH that created it")) << last_.answer.body;
   EXPECT_EQ(records_.size(), 1u);
   EXPECT_EQ(ask("PATCH", kPath, R"({"rate":7})"), 503) << "no shard knows the other settings";
   EXPECT_EQ(make(), 200);

@@ -52,8 +52,8 @@ net::HttpResponse is_elsewhere(const std::string& target) {
   return problem(
       {ErrorCode::conflict,
        "schedule " + name.value_or("") +
-           " creates tasks for a queue of another shard: remove it first, then create it "
-           "for this queue",
+           " cannot move to this queue, because its present queue is on another shard of the "
+           "cluster: remove the schedule, then create it with this queue",
        "queue"});
 }
 

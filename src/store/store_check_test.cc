@@ -414,7 +414,7 @@ TEST_F(StoreCheckTest, InvalidAndMisplacedSchedulesAreFound) {
   ScheduleRecord none = other_schedule_;
   none.schedule.queue = "no queue";
   lying_.told_schedules = {schedule_, none};
-  expect_findings({"schedule sweep: a queue name is 1 to 200 bytes"});
+  expect_findings({"schedule sweep: a queue name must be 1 to 200 bytes"});
   lying_.told_schedules = {other_schedule_, schedule_, schedule_};
   expect_findings({"schedule report: is out of order", "schedule report: is out of order"});
 }

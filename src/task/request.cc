@@ -33,20 +33,22 @@ Error invalid(std::string_view field, std::string message) {
 /// the client sent.
 Result<void> validate_queue(std::string_view name) {
   if (is_queue_name(name)) return ok();
-  return invalid("queue",
-                 "a queue name is 1 to 200 bytes of letters, digits and -+/;.$_(), and does not "
-                 "start with a hyphen");
+  return invalid(
+      "queue",
+      "a queue name must be 1 to 200 bytes of letters, digits and -+/;.$_(), and must not "
+      "start with a hyphen");
 }
 
 Result<void> validate_payload(const Payload& payload) {
   if (payload.data.size() <= kMaxPayloadBytes) return ok();
   return Error{ErrorCode::too_large,
-               "a payload is at most " + std::to_string(kMaxPayloadBytes) + " bytes", "payload"};
+               "a payload must be at most " + std::to_string(kMaxPayloadBytes) + " bytes",
+               "payload"};
 }
 
 Result<void> validate_visibility_timeout(const std::optional<milliseconds>& timeout) {
   if (!timeout || (*timeout >= milliseconds{1} && *timeout <= kMaxVisibilityTimeout)) return ok();
-  return invalid("visibility_timeout", "a visibility timeout is 1 ms to 30 days");
+  return invalid("visibility_timeout", "a visibility timeout must be 1 ms to 30 days");
 }
 
 Result<void> validate_backoff(const std::optional<Backoff>& backoff) {
@@ -55,10 +57,10 @@ Result<void> validate_backoff(const std::optional<Backoff>& backoff) {
     return invalid("backoff", "a backoff must not be negative");
   }
   if (backoff->max < backoff->initial) {
-    return invalid("backoff", "the longest backoff must not be below the first");
+    return invalid("backoff", "the longest backoff must not be shorter than the first");
   }
   if (backoff->max > kMaxDelay)
-    return invalid("backoff", "a backoff is at most 4294967295 seconds");
+    return invalid("backoff", "a backoff must be at most 4294967295 seconds");
   return ok();
 }
 
@@ -76,12 +78,12 @@ Result<void> validate_webhook(std::string_view url) {
 
 Result<void> validate_key(std::string_view key) {
   if (key.size() > kMaxKeyBytes) {
-    return invalid("key", "a key is at most " + std::to_string(kMaxKeyBytes) + " bytes");
+    return invalid("key", "a key must be at most " + std::to_string(kMaxKeyBytes) + " bytes");
   }
   while (!key.empty()) {
     const std::size_t size = utf8_character_size(key);
     if (size == 0 || is_control(key.substr(0, size))) {
-      return invalid("key", "a key is valid UTF-8 without control characters");
+      return invalid("key", "a key must be valid UTF-8 without control characters");
     }
     key.remove_prefix(size);
   }
@@ -131,6 +133,14 @@ char* write_hex(char* begin, char* end, std::uint64_t value) noexcept {
 
 }  // namespace
 
+Error wrong_shard(std::string why, std::string field) {
+  return {ErrorCode::invalid_argument,
+          std::move(why) +
+              ": a dump can be restored only into a cluster with the same number of shards as the "
+              "cluster of the dump",
+          std::move(field)};
+}
+
 Result<void> validate(const Task& task) {
   TRY(validate(ScheduleRequest{.queue = task.queue,
                                .payload = task.payload,
@@ -140,7 +150,7 @@ Result<void> validate(const Task& task) {
                                .webhook = task.webhook,
                                .headers = task.headers}));
   if (task.id.value == 0 || task.id >= kEndOfForeignIds) {
-    return invalid("id", "no task can have this id");
+    return invalid("id", "the id of a task from a dump must be greater than 0 and less than 2^52");
   }
   if (task.created_at < WallTime{} || task.created_at >= kDueEnd) {
     return invalid("created_at", "created_at must be in the years 1970 to 9999");
@@ -154,7 +164,8 @@ Result<void> validate(const Task& task) {
   }
   for (const Attempt& attempt : task.history) {
     if (attempt.worker.size() > kMaxWorkerBytes || attempt.error.size() > kMaxErrorBytes) {
-      return invalid("history", "a worker's name must be at most 200 bytes, an error at most 500");
+      return invalid("history",
+                     "a worker's name must be at most 200 bytes, and an error at most 500 bytes");
     }
   }
   return ok();
@@ -180,7 +191,7 @@ Result<void> validate(const ScheduleRequest& request) {
 Result<void> validate(const Due& due) {
   if (const milliseconds* delay = std::get_if<milliseconds>(&due)) {
     if (*delay < milliseconds{0}) return invalid("delay", "a delay must not be negative");
-    if (*delay > kMaxDelay) return invalid("delay", "a delay is at most 4294967295 seconds");
+    if (*delay > kMaxDelay) return invalid("delay", "a delay must be at most 4294967295 seconds");
     return ok();
   }
   const WallTime at = std::get<WallTime>(due);
@@ -191,7 +202,7 @@ Result<void> validate(const Due& due) {
 
 Result<void> validate(const TaskRules& rules) {
   if (rules.max_attempts && (*rules.max_attempts < 1 || *rules.max_attempts > kMaxAttempts)) {
-    return invalid("max_attempts", "a task has 1 to " + std::to_string(kMaxAttempts) + " attempts");
+    return invalid("max_attempts", "max_attempts must be 1 to " + std::to_string(kMaxAttempts));
   }
   TRY(validate_visibility_timeout(rules.visibility_timeout));
   return validate_backoff(rules.backoff);
@@ -234,11 +245,11 @@ Result<void> validate(const LeaseRequest& request) {
 
 Result<void> validate(const DeliveryRequest& request) {
   if (request.max < 1 || request.max > kMaxLeaseTasks) {
-    return invalid("max", "a lease takes 1 to " + std::to_string(kMaxLeaseTasks) + " tasks");
+    return invalid("max", "max must be 1 to " + std::to_string(kMaxLeaseTasks) + " tasks");
   }
   if (request.worker.size() > kMaxWorkerBytes) {
     return invalid("worker",
-                   "a worker's name is at most " + std::to_string(kMaxWorkerBytes) + " bytes");
+                   "a worker's name must be at most " + std::to_string(kMaxWorkerBytes) + " bytes");
   }
   return validate_visibility_timeout(request.visibility_timeout);
 }

@@ -46,6 +46,9 @@ struct ScheduleRequest {
 Result<void> validate(const ScheduleRequest& request);
 /// Also checks the other fields of a task, such as id and attempts. For tasks from another store.
 Result<void> validate(const Task& task);
+/// The error for a task of a dump whose id belongs to a shard that cannot have the task here. `why`
+/// says how the shard is wrong.
+Error wrong_shard(std::string why, std::string field);
 /// Checks one part of a request: a due time, rules, or an edit.
 Result<void> validate(const Due& due);
 Result<void> validate(const TaskRules& rules);

@@ -198,7 +198,7 @@ TEST(AnswerRoundTrip, ATaskWithoutRulesShowsTheDefaults) {
 }
 
 TEST(AnswerRoundTrip, BatchResultsInOrder) {
-  const Error refused{ErrorCode::too_large, "a payload is at most 65535 bytes", "payload"};
+  const Error refused{ErrorCode::too_large, "a payload must be at most 65535 bytes", "payload"};
   const std::vector<Result<TaskSnapshot>> results{example_view(), refused, example_view()};
   const auto read = parse_schedule_results(render_schedule_results(results));
   ASSERT_TRUE(read) << read.error().message;
