@@ -297,8 +297,9 @@ Parsed<CronRule> parse_fields(std::string_view text, std::span<const Word> words
   fields.is_day_starred = is_starred(words[2]);
   fields.is_weekday_starred = is_starred(words[4]);
   if (!is_possible(fields)) {
-    return CalendarError{"these months never have such a day, so the expression never matches",
-                         words[2].begin + 1};
+    return CalendarError{
+        "this day does not exist in any of the given months, so the expression never matches",
+        words[2].begin + 1};
   }
   return CronRule(fields);
 }

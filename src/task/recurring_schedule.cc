@@ -32,13 +32,14 @@ Result<void> validate_rule(const RecurringSchedule& schedule) {
   }
   if (const auto* calendar = std::get_if<CalendarRule>(&schedule.rule)) {
     if (calendar->every < 1 || calendar->every > kMaxEvery) {
-      return invalid("calendar", "'every' must be 1 to " + std::to_string(kMaxEvery));
+      return invalid("calendar", "every must be 1 to " + std::to_string(kMaxEvery) +
+                                     " units, got " + std::to_string(calendar->every));
     }
     return validate_instant("anchor", calendar->anchor);
   }
   if (std::get<CronRule>(schedule.rule).expression.size() > kMaxCronBytes) {
     return invalid("cron",
-                   "an expression must be at most " + std::to_string(kMaxCronBytes) + " bytes");
+                   "a cron expression must be at most " + std::to_string(kMaxCronBytes) + " bytes");
   }
   return ok();
 }
@@ -47,37 +48,38 @@ Result<void> validate_rule(const RecurringSchedule& schedule) {
 
 Result<void> validate_period(std::string_view field, milliseconds period) {
   if (period >= kLeastPeriod && period <= kMaxPeriod) return ok();
-  return invalid(
-      field, "a period must be 1 s to 4294967295 s, got " + std::to_string(period.count()) + " ms");
+  return invalid(field, "the interval must be 1 s to 4294967295 s, got " +
+                            std::to_string(period.count()) + " ms");
 }
 
 Result<void> validate(const RecurringSchedule& schedule) {
   if (!is_queue_name(schedule.name) || schedule.name.size() > kMaxScheduleNameBytes) {
-    return invalid("name", "a schedule's name is 1 to " + std::to_string(kMaxScheduleNameBytes) +
+    return invalid("name", "a schedule's name must be 1 to " +
+                               std::to_string(kMaxScheduleNameBytes) +
                                " letters, digits and - + / ; . $ _ ( ), not starting with a "
                                "hyphen");
   }
   TRY(validate_rule(schedule));
   if (schedule.time_zone.size() > kMaxTimeZoneBytes) {
-    return invalid("time_zone",
-                   "a zone's name is at most " + std::to_string(kMaxTimeZoneBytes) + " bytes");
+    return invalid("time_zone", "a time zone's name must be at most " +
+                                    std::to_string(kMaxTimeZoneBytes) + " bytes");
   }
   TRY(validate(ScheduleRequest{
       .queue = schedule.queue, .payload = schedule.payload, .rules = schedule.rules}));
-  if (schedule.count == 0) return invalid("count", "a count must be at least 1");
+  if (schedule.count == 0) return invalid("count", "count must be at least 1");
   TRY(validate_instant("start", schedule.start));
   TRY(validate_instant("end", schedule.end));
   if (schedule.start && schedule.end && *schedule.end <= *schedule.start) {
-    return invalid("end", "the end must be after the start");
+    return invalid("end", "end must be after start");
   }
   if (schedule.jitter < milliseconds{0} || schedule.jitter > kMaxJitter) {
-    return invalid("jitter", "a jitter must be 0 to 24 h");
+    return invalid("jitter", "jitter must be 0 to 24 h");
   }
   if (schedule.misfire_grace < milliseconds{0} || schedule.misfire_grace > kMaxDelay) {
-    return invalid("misfire_grace", "a grace must be 0 to 4294967295 s");
+    return invalid("misfire_grace", "misfire_grace must be 0 to 4294967295 s");
   }
   if (schedule.misfire_limit < 1 || schedule.misfire_limit > kMaxMisfires) {
-    return invalid("misfire_limit", "a limit must be 1 to " + std::to_string(kMaxMisfires));
+    return invalid("misfire_limit", "misfire_limit must be 1 to " + std::to_string(kMaxMisfires));
   }
   return ok();
 }

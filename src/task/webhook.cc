@@ -118,7 +118,8 @@ QueueWebhook redacted(QueueWebhook webhook) {
 
 Result<void> validate_webhook_url(std::string_view url) {
   if (url.size() > kMaxWebhookBytes) {
-    return wrong_url("a webhook's URL is at most " + std::to_string(kMaxWebhookBytes) + " bytes");
+    return wrong_url("a webhook's URL must be at most " + std::to_string(kMaxWebhookBytes) +
+                     " bytes");
   }
   if (url.find('#') != std::string_view::npos) {
     return wrong_url("a webhook's URL must not have a fragment (#): a server never receives it");
@@ -163,14 +164,14 @@ Result<void> validate_headers(const TaskHeaders& headers) {
 Result<void> validate(const QueueWebhook& webhook) {
   if (webhook.url.starts_with(kSinkScheme)) {
     if (is_sink_name(sink_of(webhook.url)) && webhook.keys.empty()) return ok();
-    return invalid("sink", "a sink's name is 1 to 64 letters, digits, dots, - and _");
+    return invalid("sink", "a sink's name must be 1 to 64 letters, digits, dots, - and _");
   }
   TRY(validate_webhook_url(webhook.url));
   if (webhook.keys.size() > kMaxWebhookKeys) {
     return wrong_url("a queue's webhook has at most " + std::to_string(kMaxWebhookKeys) + " keys");
   }
   if (!std::ranges::all_of(webhook.keys, is_webhook_key)) {
-    return wrong_url("a webhook's key must be whsec_ and base64, with padding, of 24 to 64 bytes");
+    return wrong_url("a webhook key must be whsec_ and 24 to 64 bytes in base64 with padding");
   }
   return ok();
 }
