@@ -99,7 +99,7 @@ Result<AddressGuard> AddressGuard::parse(std::string_view allowed) {
     const std::optional<IpBlock> block = IpBlock::parse(text);
     if (!block) {
       return Error{ErrorCode::invalid_argument,
-                   "\"" + std::string(text) +
+                   "--webhook-allow: \"" + std::string(text) +
                        "\" is not a block of addresses; expected ADDRESS or ADDRESS/BITS, with no "
                        "bits set after BITS, and commas between blocks",
                    "webhook_allow"};

@@ -59,7 +59,8 @@ Verdict judge_answer(const HttpResponse& answer, WallInstant now) {
   if (answer.status == 410) {
     return {.verb = Verdict::Verb::bury,
             .end = DeliveryEnd::gone,
-            .error = "410 Gone: the receiver wants no more; " + describe(answer)};
+            .error =
+                "410 Gone: the receiver accepts no more webhooks at this URL; " + describe(answer)};
   }
   if (answer.status == 429 || answer.status == 503) {
     Verdict verdict = fail(DeliveryEnd::overloaded, describe(answer));

@@ -69,7 +69,7 @@ Result<void> make_key_file(const std::filesystem::path& path) {
 Result<WebhookKeys> load_webhook_keys(const std::filesystem::path& path) {
   ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxFileBytes));
   Result<WebhookKeys> keys = parse_webhook_keys(text);
-  if (!keys) return with_context("webhook keys of " + path.string(), std::move(keys).error());
+  if (!keys) return with_context("webhook keys in " + path.string(), std::move(keys).error());
   return keys;
 }
 

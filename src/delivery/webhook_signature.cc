@@ -36,7 +36,7 @@ Result<WebhookKey> WebhookKey::parse(std::string_view text) {
   if (text.starts_with(kPrefix)) secret = decode_base64(text.substr(kPrefix.size()));
   if (!secret || secret->size() < kLeastWebhookKeyBytes || secret->size() > kMaxWebhookKeyBytes) {
     return Error{ErrorCode::invalid_argument,
-                 "a webhook key must be whsec_ and then 24 to 64 bytes in base64 with padding", ""};
+                 "a webhook key must be whsec_ and 24 to 64 bytes in base64 with padding", ""};
   }
   return WebhookKey(*std::move(secret));
 }
@@ -44,7 +44,8 @@ Result<WebhookKey> WebhookKey::parse(std::string_view text) {
 Result<WebhookKey> WebhookKey::make() {
   std::array<unsigned char, kMadeBytes> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    return Error{ErrorCode::internal, "the system has no random bytes for a webhook key", ""};
+    return Error{ErrorCode::internal,
+                 "cannot create a webhook key: the system gave no random bytes", ""};
   }
   return WebhookKey(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
@@ -67,7 +68,9 @@ Result<WebhookKeys> parse_webhook_keys(std::string_view lines) {
     if (!key) return with_context("line " + std::to_string(number), std::move(key).error());
     keys.push_back(*std::move(key));
   }
-  if (keys.empty()) return Error{ErrorCode::invalid_argument, "there is no webhook key", ""};
+  if (keys.empty())
+    return Error{ErrorCode::invalid_argument, "the file has no webhook key; write one key per line",
+                 ""};
   return keys;
 }
 

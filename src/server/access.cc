@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLargestFile = 1 << 20;
 
 Error wrong(const std::string& file, const std::string& what) {
-  return Error{ErrorCode::invalid_argument, file + ": " + what, "auth"};
+  return Error{ErrorCode::invalid_argument, "--auth " + file + ": " + what, "auth"};
 }
 
 Result<AccessRules> read_rules(const std::string& file) {

@@ -111,7 +111,7 @@ Result<void> ServedShard::open() {
 }
 
 void ServedShard::fail(const Error& error) {
-  log_error("the store of a shard failed; it is given up",
+  log_error("a shard's store failed; giving up the shard",
             {{"shard", lease_.shard}, {"epoch", lease_.epoch}, {"cause", error.message}});
   close();
 }
@@ -181,7 +181,7 @@ void ClusterShards::drop(ShardNumber shard) {
   const MutexLock lock(mutex_);
   const auto it = shards_.find(shard);
   if (!it->second->is_opening() && !it->second->is_closed()) {
-    log_warning("a shard was lost; its open leases are void",
+    log_warning("the node lost a shard; its task leases are invalid",
                 {{"shard", shard}, {"epoch", it->second->lease().epoch}});
   }
   it->second->close();

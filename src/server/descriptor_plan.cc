@@ -17,7 +17,7 @@ DescriptorNeeds needs_of(const cli::ServeOptions& options, std::size_t shards) {
 }
 
 void log_plan(const DescriptorPlan& plan, std::size_t before, std::size_t limit) {
-  log_info("file descriptors are shared out",
+  log_info("allocated file descriptors",
            {{"limit", std::to_string(limit)},
             {"limit_before", std::to_string(before)},
             {"http_connections", std::to_string(plan.http_connections)},

@@ -33,11 +33,15 @@ enum class Allowed : std::uint8_t { loopback, everywhere };
 Result<void> check(const std::string& host, Allowed allowed, const char* field, const char* need) {
   const Reach reach = reach_of(host);
   if (reach == Reach::no_address) {
-    return Error{ErrorCode::invalid_argument, "'" + host + "' is not an IP address", field};
+    return Error{ErrorCode::invalid_argument,
+                 "--" + std::string(field) + ": '" + host +
+                     "' is not an IP address; use 127.0.0.1 for clients on this machine",
+                 field};
   }
   if (reach == Reach::loopback || allowed == Allowed::everywhere) return ok();
   return Error{ErrorCode::invalid_argument,
-               host + " can be reached from other machines: listen on 127.0.0.1 or ::1, " + need,
+               "--" + std::string(field) + ": other machines can reach the address " + host +
+                   "; use 127.0.0.1 or ::1, " + need,
                field};
 }
 
@@ -65,12 +69,12 @@ void warn_of_exposure(const cli::ServeOptions& options) {
 
 Result<void> check_exposure(const cli::ServeOptions& options) {
   const Allowed http = options.auth.empty() ? Allowed::loopback : Allowed::everywhere;
-  TRY(check(options.http_host, http, "http", "or name a file of access tokens with --auth"));
+  TRY(check(options.http_host, http, "http", "or give a file of access tokens with --auth"));
   if (options.beanstalk_host.empty()) return ok();
   const Allowed beanstalk = options.beanstalk_public ? Allowed::everywhere : Allowed::loopback;
   return check(options.beanstalk_host, beanstalk, "beanstalk",
-               "or give every client full access with --beanstalk-public: the protocol has no "
-               "access control");
+               "or give every client full access with --beanstalk-public, because the protocol has "
+               "no access control");
 }
 
 }  // namespace detent::server

@@ -205,9 +205,11 @@ void add_external(std::vector<MetricFamily>& families, const OffloadStats& exter
                            "Far tasks that the external scheduler keeps, as counted last.",
                            external.away));
   families.push_back(counter("detent_external_handed_over_total",
-                             "Far tasks given to the external scheduler.", moves.handed_over));
-  families.push_back(
-      counter("detent_external_handed_back_total", "Far tasks that came back.", moves.handed_back));
+                             "Far tasks handed over to the external scheduler.",
+                             moves.handed_over));
+  families.push_back(counter("detent_external_handed_back_total",
+                             "Far tasks that the external scheduler gave back.",
+                             moves.handed_back));
   families.push_back(counter("detent_external_errors_total",
                              "Failed attempts to hand tasks over or back.", moves.errors));
   families.push_back(counter("detent_external_damaged_total",
@@ -282,7 +284,7 @@ std::string render_metrics(const EngineStats& engine, const std::vector<HttpDura
       counter("detent_completed_total", "Tasks completed.", counts.completed),
       counter("detent_failed_total", "Failed attempts that workers reported.", counts.failed),
       counter("detent_cancelled_total", "Tasks cancelled.", counts.cancelled),
-      counter("detent_dead_total", "Tasks out of attempts.", counts.dead),
+      counter("detent_dead_total", "Tasks that became dead.", counts.dead),
       counter("detent_lease_expired_total", "Expired leases.", counts.leases_expired),
       counter("detent_lease_conflicts_total", "Requests with a lease that was no longer valid.",
               counts.conflicts),

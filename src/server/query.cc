@@ -39,7 +39,7 @@ Result<std::optional<WallTime>> read_time(const QueryParameter& parameter) {
     if (time < kWallTimeEnd) return std::optional(time);
   }
   if (const Result<WallTime> time = parse_rfc3339(text)) return std::optional(*time);
-  return invalid(parameter, "a time as in RFC 3339, or in milliseconds since 1970");
+  return invalid(parameter, "an RFC 3339 time, or milliseconds since 1970");
 }
 
 Result<QueueOrder> read_queue_order(const QueryParameter& parameter) {
@@ -51,7 +51,7 @@ Result<QueueOrder> read_queue_order(const QueryParameter& parameter) {
 Result<TaskId> read_id(const QueryParameter& parameter) {
   if (!parameter.value) return TaskId{};
   if (const auto id = parse_task_id(*parameter.value)) return *id;
-  return invalid(parameter, "a task's id");
+  return invalid(parameter, "a task id, such as 256");
 }
 
 }  // namespace detent::server

@@ -23,7 +23,8 @@ Result<TaskId> named_task(Engine& engine, const std::vector<std::string>& path,
                           const Caller& caller, Need need) {
   if (path.size() == 2) return engine.id_of_key(path.front(), path.back());
   const std::optional<TaskId> id = parse_task_id(path.front());
-  if (!id) return Error{ErrorCode::not_found, "no task has such an id", "id"};
+  if (!id)
+    return Error{ErrorCode::not_found, "no task has this id; an id is a number, such as 256", "id"};
   TRY(permit(engine, caller, need, *id));
   return *id;
 }

@@ -56,7 +56,9 @@ struct Routes::Batch {
   Result<T> run(Engine& engine, std::size_t index) const {
     if (index < tasks.ids.size()) {
       const std::optional<TaskId> id = tasks.ids[index];
-      if (!id) return Error{ErrorCode::not_found, "no task has such an id", "id"};
+      if (!id)
+        return Error{ErrorCode::not_found, "no task has this id; an id is a number, such as 256",
+                     "id"};
       TRY(permit(engine, caller, Need::produce, *id));
       return verb(engine, *id);
     }

@@ -60,7 +60,8 @@ Result<ListRequest> read_list_request(std::string_view target, const CursorSeal*
   if (cursor.value) {
     const std::optional<Place> place =
         seal != nullptr ? seal->open(*cursor.value) : parse_cursor(*cursor.value);
-    if (!place) return wrong("cursor", "the cursor of an earlier page of this list");
+    if (!place)
+      return wrong("cursor", "the \"cursor\" value of an earlier page of this list, unchanged");
     request.after = *place;
   }
   return request;

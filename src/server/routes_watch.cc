@@ -40,7 +40,7 @@ Result<void> take_types(std::string_view text, EventFilter& filter) {
     } else if (type == "task") {
       filter.tasks = true;
     } else {
-      return invalid("the event types are stats and task", "types");
+      return invalid("types must be stats, task, or both with a comma between them", "types");
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -56,7 +56,7 @@ Result<EventFilter> read_filter(const std::string& target) {
   TRY(take_query(target, parameters));
   EventFilter filter;
   if (queue.value) {
-    if (!is_queue_name(*queue.value)) return invalid("this is not a valid queue name", "queue");
+    if (!is_queue_name(*queue.value)) return invalid("queue must be the name of a queue", "queue");
     filter.queue = *queue.value;
   }
   if (types.value) TRY(take_types(*types.value, filter));

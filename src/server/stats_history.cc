@@ -86,16 +86,16 @@ void StatsHistory::add(const StatsSample& sample) {
 Result<StatsHistory::Range> StatsHistory::range_of(std::optional<milliseconds> span,
                                                    std::optional<milliseconds> step) {
   Range range{.span = span.value_or(kFineSpan)};
-  if (range.span > kCoarseSpan) return invalid("must be at most 24 h", "span");
+  if (range.span > kCoarseSpan) return invalid("span must be at most 24 h", "span");
   const milliseconds unit = range.span > kFineSpan ? milliseconds(kCoarseStep) : kFineStep;
   if (range.span < unit) {
-    return invalid("must be at least " + std::to_string(unit / std::chrono::seconds{1}) + " s",
+    return invalid("span must be at least " + std::to_string(unit / std::chrono::seconds{1}) + " s",
                    "span");
   }
   range.step = step.value_or(unit);
   if (range.step < unit || range.step > range.span || range.step % unit != milliseconds{0}) {
-    return invalid("for this span, must be a multiple of " +
-                       std::to_string(unit / std::chrono::seconds{1}) + " s, and at most the span",
+    return invalid("step must be a multiple of " + std::to_string(unit / std::chrono::seconds{1}) +
+                       " s for this span, and at most the span",
                    "step");
   }
   return range;

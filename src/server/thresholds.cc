@@ -14,9 +14,9 @@ std::uint64_t recovered_at(std::uint64_t threshold) { return threshold - thresho
 std::string words_of(AlertFigure figure, const std::string& value) {
   switch (figure) {
     case AlertFigure::pending:
-      return value + " tasks are due and not taken";
+      return value + " tasks are ready and not leased";
     case AlertFigure::dead:
-      return value + " tasks are out of attempts";
+      return value + " tasks are dead";
     case AlertFigure::lateness:
       return "1 in 100 tasks fires more than " + value + " ms late";
     case AlertFigure::store:

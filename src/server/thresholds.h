@@ -24,8 +24,8 @@ namespace detent::server {
 
 /// A figure without a threshold is not watched. A failed store always causes an alert.
 struct Thresholds {
-  std::optional<std::uint64_t> pending;               // tasks that are due and not taken
-  std::optional<std::uint64_t> dead;                  // tasks out of attempts
+  std::optional<std::uint64_t> pending;               // tasks that are ready and not leased
+  std::optional<std::uint64_t> dead;                  // tasks that are dead
   std::optional<std::chrono::milliseconds> lateness;  // due to fired
 
   bool empty() const noexcept { return !pending && !dead && !lateness; }
@@ -47,7 +47,7 @@ struct Alert {
   friend bool operator==(const Alert&, const Alert&) = default;
 };
 
-/// The alert as text for people: "120 tasks are due and not taken (the threshold is 100)".
+/// The alert as text for people: "120 tasks are ready and not leased (the threshold is 100)".
 std::string text_of(const Alert& alert);
 /// The alert as JSON: an event of Standard Webhooks, with type, timestamp and data.
 std::string render_alert(const Alert& alert);

@@ -104,7 +104,7 @@ TEST(Alert, IsAnEventThatSaysWhatItIs) {
       R"json({"alert":"lateness","unit":"ms","value":2500,"threshold":1000,)json"
       R"json("text":"1 in 100 tasks fires more than 2500 ms late (the threshold is 1000)"}})json");
   EXPECT_EQ(text_of({.state = AlertState::recovered, .value = 80, .threshold = 100}),
-            "recovered: 80 tasks are due and not taken (the threshold is 100)");
+            "recovered: 80 tasks are ready and not leased (the threshold is 100)");
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
   if (has_own_file) {
     ASSIGN_OR_RETURN(keys, load_or_make_webhook_key(file));
   } else if (!file.empty()) {
-    ASSIGN_OR_RETURN(keys, load_webhook_keys(file));
+    Result<WebhookKeys> given = load_webhook_keys(file);
+    if (!given) return with_context("--webhook-keys", std::move(given).error());
+    keys = *std::move(given);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<net::HttpCaller> caller,
                    net::HttpCaller::start({}, webhooks->resolver_,

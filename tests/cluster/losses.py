@@ -15,8 +15,8 @@ from patience import scheduled, share_of
 
 STARVED = 0.5  # share of the wanted processor time below which processes are starved
 LINE = re.compile(r"^(\S+) \w+ (.*?) shard=(\d+) epoch=(\d+)( .*)?$")
-FAILED = "the store of a shard failed; it is given up"
-LOST = "a shard was lost; its open leases are void"
+FAILED = "a shard's store failed; giving up the shard"
+LOST = "the node lost a shard; its task leases are invalid"
 
 
 @dataclasses.dataclass

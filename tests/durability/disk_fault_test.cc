@@ -316,7 +316,7 @@ TEST(FewDescriptors, AreNotTakenFromTheStoreBySilentConnections) {
                       .open_files = 256,
                       .soft_open_files = 64});
   ASSERT_TRUE(server.start());
-  EXPECT_NE(server.log().find("file descriptors are shared out limit=256 limit_before=64"),
+  EXPECT_NE(server.log().find("allocated file descriptors limit=256 limit_before=64"),
             std::string::npos)
       << server.log();
   Load load(server);
