@@ -159,7 +159,9 @@ TEST(ParseDuration, StopsAtTheLimitAndNeverWraps) {
         "P49710DT6H28M16S", "9223372036854775807ms", "9223372036854775808ms",
         "18446744073709551616s", "99999999999999999999999999999999d", "P7102W"}) {
     ASSERT_FALSE(parse_duration(text).has_value()) << text;
-    EXPECT_NE(parse_duration(text).error().message.find("at most 4294967295 seconds"), std::string::npos) << text;
+    EXPECT_NE(parse_duration(text).error().message.find("at most 4294967295 seconds"),
+              std::string::npos)
+        << text;
   }
 }
 
