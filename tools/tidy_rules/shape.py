@@ -150,8 +150,8 @@ def own_headers(tree, file):
     own = [beside.removeprefix("src/")] if tree.has(beside) else []
     if own and not file.is_under("src"):
         own.insert(0, file.name[:-len("cc")] + "h")  # programs of their own, as examples/ has
-    return own + [other.path.removeprefix("include/") for other in tree.cpp_files
-                  if other.is_under("include") and other.name == file.name[:-len("cc")] + "h"]
+    return own + [header.path.removeprefix("include/")
+                  for header in tree.public_headers.get(file.name[:-len("cc")] + "h", ())]
 
 
 def check_function_sizes(file, functions):

@@ -1,5 +1,6 @@
 """What the rules look at: a tree of source files, and C++ text without comments and literals."""
 
+import collections
 import dataclasses
 import functools
 import pathlib
@@ -9,7 +10,7 @@ import subprocess
 SKIPPED_FOLDERS = {".git", "build", "data", "node_modules", "__pycache__"}
 CPP_SUFFIXES = {".h", ".cc"}
 OTHER_SUFFIXES = {".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json", ".jsonl", ".toml", ".yaml",
-                  ".js", ".css", ".html", ".service", ".1"}
+                  ".js", ".mjs", ".ts", ".css", ".html", ".service", ".1"}
 NAMES = {".clang-tidy", ".clang-format", ".gitignore"}
 
 # Tests, and the headers that only tests include.
@@ -163,9 +164,18 @@ class Tree:
     def has(self, path):
         return path in self._by_path
 
-    @property
+    @functools.cached_property
     def cpp_files(self):
         return [file for file in self.files if file.is_cpp]
+
+    @functools.cached_property
+    def public_headers(self):
+        """The headers under include/, by their names without a folder."""
+        by_name = collections.defaultdict(list)
+        for file in self.cpp_files:
+            if file.is_under("include"):
+                by_name[file.name].append(file)
+        return by_name
 
 
 def kept_by_git(root):
