@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 
 sys.dont_write_bytecode = True
@@ -19,8 +20,9 @@ TIDY = pathlib.Path(__file__).resolve().parent / "tidy"
 sys.path.insert(0, str(TIDY.parent))
 
 from tidy_rules import RULES, check_tree  # noqa: E402  (needs the path above)
+from tidy_rules.prose import PATTERNS  # noqa: E402
 
-HEAD = "// What this file is.\n"
+HEAD = "// The purpose of this file.\n"
 
 CLEAN = {
     "include/detent/tick.h": HEAD + "#pragma once\n#include <cstdint>\n",
@@ -87,6 +89,54 @@ def run_tidy(files):
 def cpp(text):
     return HEAD + text
 
+
+def prose(path, text):
+    """`text` as a page or as a comment, whichever the name of the file asks for."""
+    lines = textwrap.wrap(text, 90)
+    if path.endswith(".md"):
+        return "# A page\n\n" + "\n".join(lines) + "\n"
+    mark = "# " if path.endswith(".py") else "// "
+    head = "// A file.\n#pragma once\n" if path.endswith(".h") else '"""A file."""\n'
+    head = HEAD + "\n" if path.endswith((".cc", ".js", ".ts", ".mjs")) else head
+    return head + "".join(mark + line + "\n" for line in lines)
+
+
+PLAIN = "The wheel fires the due timers. " * 100
+FIFTY_ONE = "The wheel " + "the due timers and " * 12 + "stops."
+FIFTY = FIFTY_ONE.replace(" and stops", " stops")
+TWO_HITS = "Nothing is lost, and nobody waits."
+THREE_HITS = "Nothing is lost, nobody waits, and what is due is fired."
+
+# For each pattern of words: a sentence that has it, and the words that are reported.
+WORDS = [
+    ("The wheel fires what is due.", "what"),
+    ("An answer is sent to whose task has ended.", "to whose"),
+    ("The wheel drops nothing.", "nothing"),
+    ("The lease is to be kept.", "is to be"),
+    ("The wheel fires the next one.", "next one"),
+    ("This is the queue of which the worker reads.", "of which"),
+    ("The wheel starts anew.", "anew"),
+    ("The worker waits meanwhile.", "meanwhile"),
+    ("The queues are served by turns.", "by turns"),
+    ("All are fired but for late timers.", "but for"),
+    ("The wheel turns as ever.", "as ever"),
+    ("The cell is beside its slot.", "beside"),
+    ("The worker likewise stops.", "likewise"),
+    ("The task and the record thereof are removed.", "thereof"),
+    ("Each timer fires, be it early or late.", "be it"),
+    ("The timer fires none the less.", "none the less"),
+]
+
+# (rule, file, its prose, the area that is above its limit)
+AREA_VIOLATIONS = [
+    ("plain-words", path, PLAIN + 2 * "The wheel fires what is due. ", area)
+    for path, area in (("README.md", "README.md"), ("CHANGELOG.md", "README.md"),
+                       ("docs/concepts/a.md", "docs"), ("include/detent/tick.h", "include"),
+                       ("src/task/t.cc", "src"), ("dashboard/a.js", "dashboard"),
+                       ("clients/python/a.py", "clients"), ("clients/cpp/README.md", "clients"),
+                       ("clients/typescript/a.ts", "clients"), ("tests/e2e/a_test.mjs", "tests"))
+] + [("long-sentences", "docs/a.md", PLAIN + 6 * (FIFTY + " "), "docs"),
+     ("long-sentences", "src/task/t.cc", PLAIN + 6 * (FIFTY + " "), "src")]
 
 # (rule, file, text with the violation, its line). The text replaces the file of the clean tree.
 VIOLATIONS = [
@@ -183,6 +233,17 @@ VIOLATIONS = [
     ("kept", "tools/__pycache__/a.txt", "", 1),
     ("kept", "tools/a.pyc", "", 1),
     ("kept", "--folder/000038.sst", "x" * (512 * 1024 + 1), 1),
+    ("sentence", "docs/a.md", prose("docs/a.md", "Plain English. " + FIFTY_ONE), 3),
+    ("sentence", "docs/a.md", f"# A\n\n- An item\n- {THREE_HITS}\n", 4),
+    ("sentence", "docs/a.md", f"# A\n\n| a |\n|---|\n| {THREE_HITS} |\n", 5),
+    ("sentence", "docs/a.md", f"# A\n\n```sh\nnothing\n```\n{THREE_HITS}\n", 6),
+    ("sentence", "src/task/t.cc", prose("t.cc", FIFTY_ONE), 3),
+    ("sentence", "src/task/t.cc", cpp(f"int a;  // {THREE_HITS}\n"), 2),
+    ("sentence", "src/task/t.cc",
+     cpp("int a;  // Nothing is lost, nobody waits,\n        // and what is due is fired.\n"), 2),
+    ("sentence", "clients/python/a.py", f'"""A file.\n\n{THREE_HITS}\n"""\n', 3),
+    ("sentence", "clients/python/a.py", f'"""A file."""\nx = """\n"""\n# {THREE_HITS}\n', 4),
+    ("sentence", "dashboard/a.js", f"/**\n * A file.\n *\n * {THREE_HITS}\n */\n", 4),
     ("allowance", "src/task/t.cc", cpp("int a;  // tidy-ok(clock): because\n"), 2),
     ("allowance", "src/task/t.cc", cpp("int a;  // tidy-ok(clocks): because\n"), 2),
     ("allowance", "src/task/t.cc", cpp("int a = rand();  // tidy-ok(random)\n"), 2),
@@ -215,6 +276,26 @@ HARMLESS = [
      cpp("int a = 1'000;\nchar c = '\"';\nint b = 2'000;  // \"rand()\n")),
     ("a program that a folder above lists by its name", "src/protocol/json/words.cc",
      cpp("int a;\n")),
+    ("sentences of 50 words and of two hits", "docs/a.md",
+     prose("docs/a.md", FIFTY + " " + TWO_HITS)),
+    ("a sentence that is allowed", "src/task/t.cc",
+     cpp(f"// tidy-ok(sentence): a quotation\n// {THREE_HITS}\n")),
+    ("words in code and in targets of links", "docs/a.md",
+     "# A\n\n    nothing none nobody\n\n```\nnothing none nobody\n```\n\n"
+     "`nothing none nobody` of\n[a page](nothing/none/nobody.md), [none/nothing/what](a.md).\n"),
+    ("words in examples of comments", "src/task/t.cc",
+     cpp("//     nothing none nobody what\nauto url = \"a // nothing none nobody\";\n")),
+    ("words in strings of Python", "tests/a_test.py",
+     '"""A test."""\nTEXT = """\nnothing none nobody neither\n"""\n'),
+    ("a table of figures", "docs/a.md", "# A\n\n| a |\n|---|\n| 1 none 2 nothing 3 nobody |\n"),
+    ("a question", "docs/a.md", "# A\n\nWhat fires, what waits, and what is lost?\n"),
+    ("a page that a program writes", "docs/reports/a.md", f"# A\n\n{THREE_HITS}\n"),
+    ("a page of benchmarks", "docs/benchmarks-xeon.md", f"# A\n\n{THREE_HITS}\n"),
+    ("a Chinese page that quotes English", "docs/zh/a.md", f"# A\n\n{THREE_HITS}\n"),
+    ("a page outside the areas", "examples/a/README.md", f"# A\n\n{THREE_HITS}\n"),
+    ("a page of plain English", "docs/a.md", prose("docs/a.md", PLAIN)),
+    ("one hit in 600 words", "docs/a.md", prose("docs/a.md", PLAIN + "It drops nothing.")),
+    ("a high rate of few words", "docs/a.md", prose("docs/a.md", TWO_HITS)),
     ("the trace where CI names it", ".ci/run", "#!/bin/sh\n# CI.\nx=.." "/shared/data\n"),
 ]
 
@@ -233,6 +314,24 @@ class Rules(unittest.TestCase):
                     found = [finding for finding in found if finding.rule == rule]
                 places = [(finding.rule, finding.path, finding.line) for finding in found]
                 self.assertEqual(places, [(rule, path, line)], found)
+
+    def test_an_area_above_its_limit_is_found_with_its_worst_sentences(self):
+        for rule, path, text, area in AREA_VIOLATIONS:
+            with self.subTest(rule=rule, path=path):
+                found = check(CLEAN | {path: prose(path, text)}).findings
+                self.assertEqual([(finding.path, finding.rule) for finding in found],
+                                 [(area, rule)])
+                worst = found[0].message.splitlines()[1:]
+                self.assertEqual(len(worst), 5)
+                self.assertTrue(worst[0].startswith(f"    {path}:"), worst)
+
+    def test_each_pattern_of_words_is_found_and_says_what_to_write_instead(self):
+        self.assertEqual(len(WORDS), len(PATTERNS))
+        for (sentence, words), (_, instead) in zip(WORDS, PATTERNS):
+            with self.subTest(words):
+                page = {"docs/a.md": prose("docs/a.md", PLAIN + f"{sentence} " * 3)}
+                message, = (finding.message for finding in check(CLEAN | page).findings)
+                self.assertIn(f"; instead of '{words}': {instead}. The worst:\n", message)
 
     def test_what_is_harmless_passes(self):
         for meaning, path, text in HARMLESS:
@@ -254,7 +353,8 @@ class Rules(unittest.TestCase):
                          [("src/task/t.cc", "file-size")])
 
     def test_every_rule_has_a_violation_here(self):
-        self.assertEqual(set(RULES), {rule for rule, _, _, _ in VIOLATIONS})
+        planted = {rule for rule, _, _, _ in VIOLATIONS + AREA_VIOLATIONS}
+        self.assertEqual(set(RULES), planted)
 
 
 class Program(unittest.TestCase):

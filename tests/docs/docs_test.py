@@ -65,6 +65,10 @@ FIGURES = (
           (r"fire a timer is cheaper below ([\d ]+) timers",
            r".*FifoTimerWheel, from ([\d.]+ k) about"),
           (r"dearer from ([\d ]+) on", r".*about equal, from ([\d.]+ k) TimerWheel"))),
+    ("CONTRIBUTING.md", r"at most ([\d.]+) hits per", "tools/tidy_rules/prose.py",
+     r"HITS_PER_1000 = ([\d.]+)"),
+    ("CONTRIBUTING.md", r"A sentence has at most (\d+) words", "tools/tidy_rules/prose.py",
+     r"SENTENCE_WORDS, SENTENCE_HITS = (\d+)"),
 )
 # Folders of files that are not in this tree: a user's program, or built and installed files.
 ELSEWHERE = {"app", "build", "etc", "share", "usr"}

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from tidy_rules import layering, shape, words
+from tidy_rules import layering, prose, shape, words
 from tidy_rules.source import Finding, Tree
 
-THEMES = (layering, words, shape)
+THEMES = (layering, words, shape, prose)
 RULES = {rule: meaning for theme in THEMES for rule, meaning in theme.RULES.items()}
 RULES["allowance"] = "a tidy-ok comment names a known rule, gives a reason, and is needed"
 
