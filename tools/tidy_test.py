@@ -287,6 +287,8 @@ HARMLESS = [
      cpp("//     nothing none nobody what\nauto url = \"a // nothing none nobody\";\n")),
     ("words in strings of Python", "tests/a_test.py",
      '"""A test."""\nTEXT = """\nnothing none nobody neither\n"""\n'),
+    ("the value None in Python", "clients/python/a.py",
+     '"""A file."""\n# None for None: None, or None.\n'),
     ("a table of figures", "docs/a.md", "# A\n\n| a |\n|---|\n| 1 none 2 nothing 3 nobody |\n"),
     ("a question", "docs/a.md", "# A\n\nWhat fires, what waits, and what is lost?\n"),
     ("a page that a program writes", "docs/reports/a.md", f"# A\n\n{THREE_HITS}\n"),

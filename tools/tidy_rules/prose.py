@@ -68,6 +68,7 @@ END_OF_SENTENCE = re.compile(r"(?:(?<=[.!?:;])|(?<=[.!?][)\"])|(?<=[.!?:]\*\*))\
                              r"(?=[*_\"(]*[A-Z]|\w+[_.(/]\w)|\s·\s")
 WORD = re.compile(r"\S*\w\S*")
 INLINE_CODE = re.compile(r"``.*?``|`[^`]*`", re.DOTALL)
+PYTHON_CODE = re.compile(INLINE_CODE.pattern + r"|\bNone\b", re.DOTALL)  # None is a value
 CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2[^\n]*$|<!--.*?-->"
                         r"|(?<=\n\n)(?: {4}[^\n]*\n)+", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -147,8 +148,9 @@ def shown(sentences):
 
 
 def sentences_of(file):
+    code = PYTHON_CODE if file.suffix == ".py" else INLINE_CODE
     for line, paragraph in paragraphs_of(file):
-        paragraph = INLINE_CODE.sub(lambda match: "X" + line_breaks(match), paragraph)
+        paragraph = code.sub(lambda match: "X" + line_breaks(match), paragraph)
         start = 0
         for end in [*(match.end() for match in END_OF_SENTENCE.finditer(paragraph)), None]:
             text = " ".join(paragraph[start:end].split())
