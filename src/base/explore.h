@@ -80,8 +80,8 @@ class ExploredThread {
   Actor* actor_ = nullptr;
 };
 
-/// The number of the calling thread: its place in the order in which this exploration started its
-/// threads.
+/// The number of the calling thread. This exploration numbers its threads in the order of their
+/// start.
 std::size_t thread_number() noexcept;
 
 }  // namespace explore

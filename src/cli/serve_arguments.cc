@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Addresses of HTTP and beanstalk, and who may use them.
+/// Addresses of HTTP and beanstalk, and the clients that may use them.
 void add_addresses(CLI::App& serve, ServeOptions& options) {
   add_parsed<HostAndPort>(serve, "--http", parse_address,
                           [&options](const HostAndPort& address) {

@@ -19,7 +19,7 @@ struct Range {
   std::uint32_t first;
   std::uint32_t last;
 };
-// Blocks in which all characters are wide (Unicode's EastAsianWidth.txt), and emoji.
+// Blocks with only wide characters (Unicode's EastAsianWidth.txt), and emoji.
 constexpr std::array<Range, 10> kWide{{{0x1100, 0x115F},
                                        {0x2E80, 0x303E},
                                        {0x3041, 0xA4CF},

@@ -342,7 +342,7 @@ TEST_F(ClientTest, AnIncompletePageOfADumpIsAnError) {
            last_line(kEnd, {.damaged = 1}),               // likewise
            last_line(next, {.queues = 1}),                // likewise
            std::string("{\"end\":true}\n"),               // no counts
-           "{\"ta\n" + end,                               // a line that is none
+           "{\"ta\n" + end,                               // not a valid line
            last_line(R"("next":"256")", {}),              // back to where it began
        }) {
     answer(200, body);

@@ -227,7 +227,7 @@ TEST_F(WorkerTest, ALostLeaseAbandonsItsTaskWithoutAReport) {
   EXPECT_EQ(server.ended(), 0U);
 }
 
-/// A worker of a cluster in which the shard of some leases is away. Tests its reports and its
+/// A worker of a cluster while the shard of some leases is unavailable. Tests its reports and its
 /// errors.
 class ShardAwayTest : public WorkerTest {
  protected:

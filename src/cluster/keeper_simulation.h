@@ -53,7 +53,7 @@ class SimulatedHost final : public ShardHost {
   std::map<ShardNumber, Serving> serving_;
 };
 
-/// Nodes are numbered from 0 in the order in which they joined.
+/// Nodes are numbered from 0 in the order of joining.
 class KeeperSimulation {
  public:
   KeeperSimulation(std::uint64_t seed, ShardNumber shards, std::chrono::milliseconds lease_length)

@@ -1,5 +1,5 @@
-// Callbacks that wait for the next commit and get its result, in the order in which they came. A
-// client must not learn the answer of a verb before the change is durable. Thread-compatible.
+// Callbacks that wait for the next commit and get its result, first come, first served. A client
+// must not learn the answer of a verb before the change is durable. Thread-compatible.
 #pragma once
 
 #include <utility>

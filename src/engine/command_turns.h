@@ -4,8 +4,8 @@
 // 970). So thousands of commands for one queue delay a command of another queue by one command at
 // most. The rotation counts commands, not work. A batch over HTTP with thousands of tasks is one
 // command, so a client that sends batches gets more work done in a turn. The commands of one queue
-// run in the order in which they came.
-// Thread-compatible. O(1) per command, plus a search among the waiting queues.
+// run in the order of their arrival. Thread-compatible. O(1) per command, plus a search among the
+// waiting queues.
 #pragma once
 
 #include <cstddef>

@@ -107,12 +107,12 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<TaskId> id_of_key(const std::string& queue, std::string_view key);
   /// One part of a list: at most `limit` > 0 tasks that match the filter, after the place `after`.
   /// The list begins with the dead tasks, queue by queue, in the order of their death. The live
-  /// tasks follow by due time. The ended tasks are last, in the order in which they will be
-  /// forgotten. A call reads a bounded number of records, so the answer may be short or empty. To
-  /// continue, call again with its `next`. If no verb touches a task between two calls, the list
-  /// has the task exactly once, even if the task moves between memory and disk. Damaged records are
-  /// passed over. Errors: resource_exhausted if the ready tasks on disk have too many priorities
-  /// for a merge by due time, or if a key must be searched in too many queues.
+  /// tasks follow by due time. The ended tasks are last, the next task to be forgotten first. A
+  /// call reads a bounded number of records, so the answer may be short or empty. To continue, call
+  /// again with its `next`. If no verb touches a task between two calls, the list has the task
+  /// exactly once, even if the task moves between memory and disk. Damaged records are passed over.
+  /// Errors: resource_exhausted if the ready tasks on disk have too many priorities for a merge by
+  /// due time, or if a key must be searched in too many queues.
   Result<TaskList> list(const TaskFilter& filter, Place after, std::size_t limit);
   // Prepares one verb for many tasks: reads the records that the verb will need in one call of the
   // store. The verbs then need few reads of their own until the next commit or the next
@@ -197,11 +197,11 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// a webhook; resource_exhausted if its queue or the engine is at its limit of leases.
   Result<LeasedTask> lease_task(TaskId id, const LeaseRequest& request);
   /// As lease(), but if no task is ready, waits for a task, at most `wait`. The workers of a queue
-  /// are served in the order in which they came. `done` runs exactly once, and never within this
-  /// call. Its answer is empty if the wait expired or was abandoned. `done` usually runs after a
-  /// commit. A waiting worker can get its tasks before the commit, even while the store writes, if
-  /// the stored records of these tasks are current (hand_out_now.cc). Therefore `done` must not
-  /// call a verb or after_commit().
+  /// are served first come, first served. `done` runs exactly once, and never within this call. Its
+  /// answer is empty if the wait expired or was abandoned. `done` usually runs after a commit. A
+  /// waiting worker can get its tasks before the commit, even while the store writes, if the stored
+  /// records of these tasks are current (hand_out_now.cc). Therefore `done` must not call a verb or
+  /// after_commit().
   WaitId lease_or_wait(const LeaseRequest& request, std::chrono::milliseconds wait, LeaseDone done);
   /// Ends a wait without a task, because the worker has gone. Does nothing if the wait is over.
   void abandon_wait(WaitId id);
@@ -221,7 +221,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// Hands out ready tasks with a webhook, at most `max`. The answer may be empty. The queues with
   /// such tasks take turns, and each queue gets an equal part of `max`. Within a queue, the most
   /// urgent task is first. Pauses, rate and concurrency of a queue apply as for workers. A queue
-  /// that is in `held` is skipped until a call comes in which it is not in `held`. Errors: as
+  /// in `held` is skipped until a later call leaves it out of `held`. Errors: as
   /// validate(DeliveryRequest).
   Result<std::vector<Delivery>> lease_deliveries(const DeliveryRequest& request,
                                                  const HeldWebhooks& held = {});

@@ -1,6 +1,6 @@
-// Long random runs in which most of the ready tasks are on disk. They have many queues, a tiny
-// memory, pauses, limits, keys, retention and crashes. The engine is compared with a plain map of
-// the expected tasks. This test varies the load, and engine_model_test.cc varies the verbs.
+// Long random runs that keep most of the ready tasks on disk. They have many queues, a tiny memory,
+// pauses, limits, keys, retention and crashes. The engine is compared with a plain map of the
+// expected tasks. This test varies the load, and engine_model_test.cc varies the verbs.
 #include <algorithm>
 #include <map>
 #include <tuple>

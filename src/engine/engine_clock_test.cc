@@ -43,7 +43,7 @@ class EngineClock : public EngineFixture {
     }
   }
 
-  /// Leases all ready tasks, each of which must become ready exactly now.
+  /// Leases all ready tasks. Each of them must become ready exactly now.
   void take() {
     for (const LeasedTask& leased : lease("q", kTasks)) {
       const auto it = asked_.find(leased.task.id);

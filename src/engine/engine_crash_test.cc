@@ -11,7 +11,7 @@
 namespace detent {
 namespace {
 
-/// Makes random calls and crashes, and keeps what a client knows about each task.
+/// Makes random calls and crashes, and records the answers about each task as a client sees them.
 class EngineCrash : public EngineFixture {
  protected:
   enum class Known { acknowledged, unknown, removed };
@@ -61,7 +61,8 @@ class EngineCrash : public EngineFixture {
     for (int i = 0; i < steps && !HasFatalFailure(); ++i) step();
     restart();
   }
-  /// The tasks for which the engine contradicts what a client knows.
+  /// Compares the engine with the answers that the client got. Returns a line for each task with a
+  /// contradiction.
   std::vector<std::string> contradictions() {
     std::vector<std::string> found;
     for (const auto& [id, known] : known_) {

@@ -1,4 +1,4 @@
-// The order in which queues get their deliveries, and what holds deliveries back: limits, and
+// The order of deliveries among queues, and the causes that hold deliveries back: limits, and
 // webhooks that do not accept messages.
 #include "engine/engine_deliver_fixture.h"
 

@@ -134,7 +134,7 @@ TEST_F(EngineFairness, TasksThatBecomeDueDuringMemoryWorkAreHandedOutInTheSameTu
   memory_store_ = MemoryStore::open(*disk_).value();
   store_ = std::make_unique<FaultStore>(*memory_store_);
   engine_ = Engine::open(*store_, clock, {.max_loaded = 4'000}).value();
-  // A backlog, most of which must move to its ready lane, and workers that lease from it.
+  // A backlog and workers that lease from it. Most of the backlog must move to its ready lane.
   ASSERT_TRUE(engine_->set_queue("storm", {.paused = true}));
   accept("storm", 5'000);
   for (int i = 0; i < 4; ++i) work("storm", 1'000);

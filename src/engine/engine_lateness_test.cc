@@ -1,5 +1,5 @@
-// Why tasks are handed out late: each cause alone, two causes in sequence, and random runs in which
-// the parts must add up. Also the counts of all queues.
+// Why tasks are handed out late: each cause alone, and two causes in sequence. Random runs check
+// that the parts add up. Also the counts of all queues.
 #include <algorithm>
 #include <numeric>
 

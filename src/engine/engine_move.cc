@@ -13,8 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The most records that one step of a verb over a whole queue reads, and the most tasks that it
-/// changes.
+/// One step of a verb over a whole queue reads at most so many records, and changes at most so many
+/// tasks.
 constexpr std::size_t kStepTasks = 1'000;
 
 }  // namespace

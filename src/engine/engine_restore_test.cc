@@ -1,4 +1,4 @@
-// Tasks restored from another store, and the pages from which a copy of all tasks is made.
+// Tasks restored from another store, and the pages that a copy of all tasks is made from.
 #include <map>
 
 #include "base/rng.h"

@@ -1,6 +1,6 @@
-// Storms: one queue has many times more tasks due in one second than memory has room for. The tasks
-// of other queues must be handed out in the turn in which they become due. All tasks of the storm
-// must be handed out in order. Time is counted in turns on a manual clock.
+// Storms: one queue has many times more tasks due in one second than memory has room for. A task of
+// another queue must be handed out in the same turn that makes it due. All tasks of the storm must
+// be handed out in order. Time is counted in turns on a manual clock.
 //
 // DETENT_STORM_TASKS sets how many tasks the storms of two tests have (for a soak: 1000000).
 #include <algorithm>
@@ -95,7 +95,7 @@ class EngineStorm : public EngineFixture {
 
 TEST_F(EngineStorm, AnotherQueuesTasksComeInTheTurnInWhichTheyAreDue) {
   const int count = storm_tasks(40'000);
-  // The order in which the two arrive must not matter.
+  // The order of the two arrivals must not matter.
   for (const bool is_storm_first : {true, false}) {
     SCOPED_TRACE(is_storm_first);
     open_on_a_new_disk();
@@ -365,7 +365,7 @@ TEST_F(EngineStorm, ASmallerQueueThatIsCutNeedNotWaitForALargerOne) {
   engine_->check_invariants();
 }
 
-/// A store in which only the moves to a ready lane take time.
+/// A store where only the moves to a ready lane take time.
 class SlowMoves final : public ForwardingStore {
  public:
   SlowMoves(Store& store, ManualClock& clock, milliseconds step)

@@ -1,8 +1,8 @@
 // The thread that runs an Engine, and the queue through which other threads reach the engine.
 //
-// The thread runs commands in the order in which they were posted. All commands that arrive while
-// one turn writes to the store form the next batch. So the number of syncs falls as the load rises,
-// and an idle engine answers after one sync.
+// The thread runs commands in the order of posting. All commands that arrive while one turn writes
+// to the store form the next batch. So the number of syncs falls as the load rises, and an idle
+// engine answers after one sync.
 //
 // If the waiting commands exceed one **slice** of time, the rest waits for later turns. It is
 // sorted by queue, and the thread takes one command of each queue in rotation (command_turns.h).
@@ -71,8 +71,9 @@ class EngineThread {
   static constexpr std::chrono::seconds kLongestSleep{1};
   /// How long commands run before the turn that commits them. The last command may exceed the time.
   /// kSharedSlice applies while workers wait or commands of several queues wait, and kSlice
-  /// otherwise. A slice lasts at least as long as the rest of the previous turn, most of which may
-  /// be a sync, but at most kLongestSlice. So commands get half of the time, up to this limit.
+  /// otherwise. A slice lasts at least as long as the rest of the previous turn, but at most
+  /// kLongestSlice. Most of that rest may be a sync. So commands get half of the time, up to this
+  /// limit.
   static constexpr std::chrono::microseconds kSharedSlice{500};
   static constexpr std::chrono::milliseconds kSlice{5};
   static constexpr std::chrono::milliseconds kLongestSlice{20};
@@ -92,8 +93,8 @@ class EngineThread {
 
   /// Runs `command` on the engine's thread soon, with the engine of that moment. Never blocks.
   /// Returns false, and drops the command, if too many commands wait or the thread is stopping.
-  /// Commands of one queue run in the order in which they were posted. The same holds for commands
-  /// without a queue. Commands of different queues may change places.
+  /// Commands of one queue run in the order of posting. The same holds for commands without a
+  /// queue. Commands of different queues may change places.
   [[nodiscard]] bool post(Command command, QueueOf queue = {}) DETENT_EXCLUDES(mutex_);
   /// As post(), for a command that ends something that was posted before and must not be lost. The
   /// limit of waiting commands does not apply. The command is dropped only if the thread is

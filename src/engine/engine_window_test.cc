@@ -1,4 +1,5 @@
-// The load window: what is in memory, what waits on disk, and how a stepped clock moves it.
+// The load window: which tasks are in memory, which tasks wait on disk, and how a stepped clock
+// moves the window.
 #include <tuple>
 
 #include "base/rng.h"

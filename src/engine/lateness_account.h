@@ -5,10 +5,9 @@
 //
 // - before_start: the time until the engine was opened, if the task was already due then.
 // - engine: the time from then until the task became ready. In this time the engine was behind.
-// - limit: the time in which the task was ready, but a limit of the queue or the limit of all
-// leases
-//   held it back (held_time.h).
-// - worker: the other time in which the task was ready. No worker asked for it.
+// - limit: the task was ready, but a limit of the queue or the limit of all leases held it back
+//   (held_time.h).
+// - worker: the rest of the time while the task was ready. No worker asked for it.
 //
 // If a task was created after its due time, its lateness counts from its creation.
 // Thread-compatible.

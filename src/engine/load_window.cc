@@ -19,8 +19,8 @@ constexpr std::size_t kPageTasks = 128;
 constexpr int kFirstPages = 160;
 /// The most turns in a row in which moves to the ready lanes wait for due tasks.
 constexpr int kMostWaived = 15;
-/// The pause after a failed attempt to shrink the window, and the part of the scheduled tasks in
-/// the window that one shrink gives back.
+/// The pause after a failed attempt to shrink the window, and the part of the window's scheduled
+/// tasks that each shrink gives back.
 constexpr milliseconds kShrinkPause{1'000};
 constexpr std::size_t kShrinkPart = 4;
 /// The number of tasks in the sample that finds the place where to cut a queue.

@@ -193,8 +193,8 @@ class LoadWindow {
   WallTime opened_at_{};  // tasks that were due then must be read before hand-outs
   Tick hold_until_ = 0;   // the latest end of holds_hand_outs()
   Place loaded_to_ = begin_of(Lane::due);
-  // The store has more tasks behind the window that are due within its length: the last page was
-  // not the last one, or the window has shrunk.
+  // The store has more tasks behind the window that are due within its length: more pages follow
+  // the page that was read last, or the window has shrunk.
   bool more_stored_ = true;
   bool is_out_of_room_ = false;  // memory had no room for all tasks of the last page
   std::uint32_t samples_ = 0;    // number of calls of sample_tasks()

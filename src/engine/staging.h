@@ -37,8 +37,8 @@ class Staging {
   const std::vector<Change>& changes() const noexcept { return changes_; }
 
   bool empty() const noexcept { return changes_.empty(); }
-  /// Returns the batch of all changes, in the order in which their tasks were first changed, and
-  /// empties this object.
+  /// Returns the batch of all changes and empties this object. The tasks are in the order of their
+  /// first change.
   WriteBatch take();
   /// Whether the last batch that was taken changes this task.
   bool was_taken(TaskId id) const noexcept { return taken_.contains(id.value); }

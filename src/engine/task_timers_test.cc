@@ -160,7 +160,8 @@ TEST_F(TaskTimersTest, EachTimerFiresOnceAndInTimeInEveryWheel) {
     ASSERT_EQ(timers_.size(), expected.size());
     if (rng.below(10) != 0) continue;
     now += rng.below(500);
-    for (int pass = 0; pass < 2; ++pass) {  // what was due when it was set is of the next one
+    // A timer that was already due when it was set fires only in the next pass.
+    for (int pass = 0; pass < 2; ++pass) {
       for (const Wheel wheel : timers_.go_to(now)) {
         for (const std::uint32_t index : fire(wheel, now)) {
           ASSERT_LE(expected.at(index), now);

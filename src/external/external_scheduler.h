@@ -13,8 +13,8 @@
 // Contract:
 //  1. Every call can be repeated. A repeated call has no further effect.
 //  2. After an error, the caller does not know whether the call was carried out. It can have been
-//     carried out for some of its tasks, but for each task completely or not at all. After the
-//     answer to a later call, the outcome of the failed call can no longer change.
+//     carried out for some of its tasks and not for others. No task is changed halfway. After
+//     the answer to a later call, the outcome of the failed call can no longer change.
 //  3. The tasks belong to one data folder, which has the name Store::identity(). While tasks are
 //     there, every call of a server with another identity is refused. Such a call sees no tasks and
 //     changes none. Only one server at a time owns the tasks. A server with the same identity takes

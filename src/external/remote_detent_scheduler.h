@@ -43,9 +43,9 @@ struct RemoteDetentOptions {
 /// task, or a lease, but never the key. And put() never accepts a task that is already there as its
 /// own. So a delayed removal cannot hit a task that was put later, and no task is lost. But a put()
 /// that failed can still arrive after later calls were answered. It then stores its tasks, and a
-/// task that has ended can come back. The other server handles requests in the order in which it
-/// reads them, so this happens only if the network delays bytes for longer than `timeout`. There is
-/// no fencing token as in Redis.
+/// task that has ended can come back. The other server handles requests in the order of reading, so
+/// this happens only if the network delays bytes for longer than `timeout`. There is no fencing
+/// token as in Redis.
 ///
 /// Clause 3: a task in the queue "QUEUE.folder", due in 136 years, has the identity of the data
 /// folder that owns the tasks. It is checked before the first call, and again after an error. A

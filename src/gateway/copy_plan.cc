@@ -35,7 +35,7 @@ bool is_start(TaskId after) { return after.value < kNumbers; }
 std::string with_after(std::string_view target, TaskId after) {
   std::string made = target_without(target, {"after"});
   if (!is_start(after)) return made + "after=" + to_string(after);
-  made.pop_back();  // what would join it
+  made.pop_back();  // the "?" or "&" at the end
   return made;
 }
 

@@ -43,7 +43,7 @@ class RedisConnection {
  public:
   struct Timeouts {
     std::chrono::milliseconds connect{5'000};  // without the lookup of the host name
-    /// The longest time for which a command may wait while Redis neither takes nor sends a byte.
+    /// How long a command may wait without progress: Redis takes no byte and sends no byte.
     std::chrono::milliseconds command{5'000};
   };
 

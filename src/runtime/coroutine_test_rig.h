@@ -1,5 +1,5 @@
-// Coroutines for tests, which record what happened to them. Tests only. They follow the rules for
-// g++ 12 at the top of detent/coroutine.h.
+// Coroutines for tests. Each records its own progress and end. Tests only. They follow the rules
+// for g++ 12 at the top of detent/coroutine.h.
 #pragma once
 
 #include <coroutine>

@@ -1,5 +1,5 @@
-// DelayMap on a clock that the test moves: how long entries are visible, what on_expire gets, and
-// what happens to keys and values. delay_map_wakeup_test.cc tests it with a scheduler.
+// DelayMap on a clock that the test moves: how long entries are visible, which arguments on_expire
+// gets, and when keys and values are destroyed. delay_map_wakeup_test.cc tests it with a scheduler.
 #include "detent/delay_map.h"
 
 #include <gtest/gtest.h>

@@ -50,7 +50,7 @@ struct Waiter : Link {
   }
 };
 
-/// The threads that wait for the same thing, in the order in which they came. Does not own them.
+/// The threads that wait for the same thing, in the order of their arrival. Does not own them.
 /// Thread-compatible.
 class WaitingLine {
  public:
@@ -84,8 +84,8 @@ class WaitingLine {
   LinkList waiters_;
 };
 
-/// An element in the heap. The earliest deadline is first. Elements with equal deadlines keep the
-/// order in which they were pushed.
+/// An element in the heap. The earliest deadline is first. Elements with equal deadlines stay in
+/// the order of their pushes.
 struct Entry {
   MonotonicTime deadline;
   std::uint64_t sequence;

@@ -72,7 +72,7 @@ class Consumers {
     threads_.clear();
   }
 
-  /// The values that were taken out so far, in the order in which they were recorded.
+  /// The values that were taken out so far, oldest record first.
   std::vector<T> taken() const {
     MutexLock lock(mu_);
     return taken_;

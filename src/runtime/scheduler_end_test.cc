@@ -1,5 +1,5 @@
-// The end of a scheduler with each Drain, from every thread. Also an idle scheduler: what wakes its
-// driver, what must not wake it, and how the driver follows the wall clock.
+// The end of a scheduler with each Drain, from every thread. Also an idle scheduler: which events
+// wake its driver, which events must not wake it, and how the driver follows the wall clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>

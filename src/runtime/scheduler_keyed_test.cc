@@ -1,5 +1,5 @@
-// Keyed timers: which timer has a key, for how long, and what a cancel or a replacement does to a
-// job that waits, runs or has been handed back.
+// Keyed timers: which timer has a key, and for how long. Also cancels and replacements of a job
+// that waits, runs or has been handed back.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The order in which a scheduler fires timers that are due together, and how it uses slack.
+// The order of timers that are due together, and how a scheduler uses slack.
 #include <gtest/gtest.h>
 
 #include <algorithm>

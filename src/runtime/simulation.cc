@@ -158,7 +158,7 @@ class Simulation::Impl final : public internal::Driver {
 
   Rng rng_;
   ManualClock clock_;
-  const bool in_order_;  // jobs run in the order in which the scheduler handed them out
+  const bool in_order_;  // jobs run in the order of their hand-out by the scheduler
   SimulatedExecutor executor_;
   SchedulerCore* core_ = nullptr;  // of scheduler_
   bool inside_run_ = false;

@@ -121,7 +121,7 @@ TEST(SyncWait, WaitsForATaskThatEndsOnAnotherThread) {
 
 // ---- timeout_after ------------------------------------------------------------------------------
 
-/// What a task with a time limit did, and its result.
+/// The progress of a task with a time limit, and its result.
 struct Limited {
   int alive = 0;  // frames of the work
   int ends = 0;

@@ -19,7 +19,7 @@ using std::chrono::nanoseconds;
 
 constexpr MonotonicTime at(nanoseconds since_start) { return MonotonicTime{since_start}; }
 
-/// A simulation in which every nanosecond is a tick.
+/// A simulation with a tick of one nanosecond.
 class ExactSimulation : public Simulation {
  public:
   ExactSimulation() : Simulation(1, {.scheduler = {.resolution = 1ns}}) {}

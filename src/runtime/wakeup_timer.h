@@ -41,7 +41,7 @@ class WakeupTimer {
   WakeupTimer& operator=(const WakeupTimer&) = delete;
 
   /// Whether the owner can leave out `wake_by(time)`. The cost is one load. The answer is correct
-  /// if the owner asks in the critical section in which it makes its change. If the last critical
+  /// if the owner asks and makes its change in the same critical section. If the last critical
   /// section of a wake-up came before, this object already shows the time of the next wake-up. If
   /// it comes later, the wake-up will see the change.
   bool is_set_by(MonotonicTime time) const noexcept;

@@ -60,7 +60,7 @@ const std::set<Pair> kWithoutRoom{
 
 class BeanstalkReplies : public BeanstalkTest {
  public:
-  // ---- what stands before a command ----
+  // ---- preparations of a command ----
   void nothing() {}
   void ready() { id_ = me_->put("7 0 10"); }
   void delayed() { id_ = me_->put("7 30 10"); }
@@ -100,7 +100,7 @@ class BeanstalkReplies : public BeanstalkTest {
     EXPECT_EQ(other_->ask("put 0 0 60 0\r\n"), "INTERNAL_ERROR");
   }
 
-  // ---- what happens while a command waits ----
+  // ---- events while a command waits ----
   void a_put() {
     await_waiting(*other_, "1");
     id_ = other_->put();
@@ -122,7 +122,7 @@ class BeanstalkReplies : public BeanstalkTest {
   struct Row {
     Happening before;
     std::string command;  // % is the job's id
-    std::string reply;    // a regular expression; % likewise
+    std::string reply;    // a regular expression; % as above
     Happening meanwhile = &BeanstalkReplies::nothing;
   };
   static Pair pair_of(const Row& row) {

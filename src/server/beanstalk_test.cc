@@ -366,7 +366,7 @@ TEST_F(Beanstalk, StatsCountJobsByState) {
   }
 }
 
-// ---- HTTP beside it ----
+// ---- HTTP and beanstalk together ----
 
 TEST_F(Beanstalk, ATaskIsTheSameOverBothProtocols) {
   BeanstalkClient client = connect();
@@ -440,7 +440,7 @@ TEST_F(Beanstalk, ManyPutsSentAheadShareTheirCommits) {
 
 TEST_F(Beanstalk, ACommandThatDripsInIsCutAMinuteAfterItBegan) {
   BeanstalkClient slow = connect();
-  BeanstalkClient other = connect();  // its replies show that the server has read what was sent
+  BeanstalkClient other = connect();  // its replies show that the server has read the sent bytes
   ASSERT_TRUE(slow.socket().send("put 0 0 60 600\r\n"));
   int bytes = 0;
   while (bytes < 600 && !slow.socket().has_input() && slow.socket().send("x")) {

@@ -17,7 +17,7 @@ namespace detent::server {
 class ChangeSource {
  public:
   struct Taken {
-    std::vector<TaskChange> changes;  // changes of one task are in the order in which they happened
+    std::vector<TaskChange> changes;  // for each task, its changes are oldest first
     std::uint64_t missed = 0;         // after `changes`, and before the next take()
     bool has_gap = false;             // and an unknown number in addition
   };

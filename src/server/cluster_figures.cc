@@ -14,7 +14,7 @@ namespace {
 /// The first byte: the version of the format. Raise it with every change of the format.
 constexpr std::uint8_t kFormat = 1;
 
-/// All numbers of the sum, in the order in which they are sent.
+/// All numbers of the sum, in their order on the wire.
 std::array<std::uint64_t*, 27> numbers_of(EngineStats& stats) {
   static_assert(kLatenessCauses == 4);
   TaskCounters& counters = stats.counters;

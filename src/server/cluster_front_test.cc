@@ -297,7 +297,7 @@ TEST_F(ClusterFrontTest, AnEndThatOvertakesItsWaitEndsIt) {
 }
 
 TEST(PeerWaits, EndsOfAllWaitsOfANodeMayComeBeforeThem) {
-  constexpr int kWaits = 2'048;  // half of what a node asks another at a time
+  constexpr int kWaits = 2'048;  // half of the limit of calls from one node to another
   PeerWaits waits;
   for (int i = 0; i < kWaits; ++i) waits.end("b-" + std::to_string(i));
   int ended = 0;

@@ -1,6 +1,6 @@
 // Assembles the whole program from top to bottom. Each part is made from the parts above it. The
 // end of the file stops the parts in the correct order.
-#include <malloc.h>  // tidy-ok(third-party): glibc is told what to give back
+#include <malloc.h>  // tidy-ok(third-party): sets when glibc returns memory to the system
 
 #include <chrono>
 #include <csignal>

@@ -99,7 +99,7 @@ class NodeChangesTest : public ::testing::Test {
   std::uint64_t last_ = 0;
   std::atomic<int> unanswered_{0};
   std::atomic<int> pending_{0};          // questions that go on after an answer
-  std::atomic<bool> is_garbled_{false};  // what nodes answer
+  std::atomic<bool> is_garbled_{false};  // true: the nodes answer garbage
   ChangeSource::Taken told_;
 
  public:

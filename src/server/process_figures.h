@@ -21,8 +21,8 @@ struct ProcessFigures {
   bool is_store_reached = true;
 };
 
-/// Reads the figures. `data` is the data folder, or empty if there is none. Costs a few
-/// microseconds.
+/// Reads the figures. `data` is the data folder; empty if the server has no data folder. Costs a
+/// few microseconds.
 ProcessFigures read_process_figures(const std::filesystem::path& data);
 
 }  // namespace detent::server

@@ -107,7 +107,7 @@ TEST_F(ShardJobsTest, AnEndOfATakeEndsItThoughItComesBeforeIt) {
 }
 
 TEST_F(ShardJobsTest, EndsOfAllTakesThatANodeMaySendComeBeforeThem) {
-  constexpr std::uint64_t kTakes = 2'048;  // half of what a node asks another at a time
+  constexpr std::uint64_t kTakes = 2'048;  // half of the limit of calls from one node to another
   for (std::uint64_t number = 1; number <= kTakes; ++number) {
     ask({.kind = Kind::end_take, .number = number})->get();
   }

@@ -25,7 +25,7 @@ struct TaskHeader {
 
   friend bool operator==(const TaskHeader&, const TaskHeader&) = default;
 };
-/// Headers in the order in which they were given.
+/// Headers, in the order that the client gave.
 using TaskHeaders = std::vector<TaskHeader>;
 
 /// The destination of the tasks of a queue.

@@ -37,7 +37,7 @@ namespace detent {
 
 inline constexpr Tick kLastTick = std::numeric_limits<Tick>::max();
 
-/// The properties in which a queue differs from others.
+/// The properties that differ between queues.
 struct QueueNature {
   bool keeps_schedule_order = false;  ///< equal deadlines fire in the order of scheduling
   Tick span = kLastTick;              ///< the longest accepted delay

@@ -1,6 +1,6 @@
-// Every small case: every start, every delay, and every tick at which a timer is left alone,
-// cancelled or moved. The queues are so small that a few ticks pass through all their levels. A
-// timer must fire at its tick or not at all, and never early or late.
+// Every small case: every start, every delay, and every tick when a timer is left alone, cancelled
+// or moved. The queues are so small that a few ticks pass through all their levels. A timer must
+// fire at its tick or not at all, and never early or late.
 //
 // DETENT_SMALL_TICKS sets the number of starts and delays.
 #include <gtest/gtest.h>

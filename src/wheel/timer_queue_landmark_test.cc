@@ -1,5 +1,5 @@
-// Virtual time around values at which clocks and counters are known to fail: 2^31, 2^32 and 2^36
-// ms, twelve days, and the years 2038 and 2262 in milliseconds and in nanoseconds. Every queue
+// Virtual time around values that are known to break clocks and counters: 2^31, 2^32 and 2^36 ms,
+// and twelve days. Also the years 2038 and 2262 in milliseconds and in nanoseconds. Every queue
 // takes its timers across each of these ticks, from before, at and after the tick.
 //
 // DETENT_VIRTUAL_TICKS sets the number of ticks on each side.

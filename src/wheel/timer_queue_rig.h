@@ -35,7 +35,7 @@ struct Episode {
   std::size_t fired = 0;
   std::size_t refused = 0;    ///< deadlines beyond the queue's span
   std::size_t resumed = 0;    ///< calls that continued an old pass
-  std::size_t ambiguous = 0;  ///< calls after which the model had several cases
+  std::size_t ambiguous = 0;  ///< calls that left the model with several cases
 };
 
 template <TimerQueue Queue>

@@ -95,8 +95,8 @@ TEST(TimerWheel, TimersAreMovedAtMostEightTimes) {
 
 // A boundary of the levels 1 and 2. Tests every combination of start, delay and stop close to the
 // end of a slot. At the stop, the timer is left alone, cancelled or postponed. A wheel looks only
-// at the digits in which ticks differ, so one wheel serves all cases: each case starts 2^20 ticks
-// after the previous case.
+// at the digits that differ between ticks. So one wheel serves all cases: each case starts 2^20
+// ticks after the previous case.
 TEST(TimerWheel, FiresOnItsTickAroundABoundaryOfTwoLevels) {
   constexpr Tick kBoundary = 65'536;
   constexpr Tick kCase = Tick{1} << 20;

@@ -16,7 +16,7 @@ namespace detent::beanstalk {
 /// and a number of ten digits.
 inline constexpr std::size_t kMaxLineBytes = 224;
 
-/// The commands, in the order in which `stats` shows their counts. `quit` is not counted.
+/// The commands, in the order of their counts in `stats`. `quit` is not counted.
 enum class Verb : std::uint8_t {
   put,
   peek,

@@ -15,7 +15,7 @@
 
 namespace detent::json {
 
-/// The parts of a list, in the order in which the list shows them.
+/// The parts of a list, in the order of the list.
 enum class ListPart : std::uint8_t { dead, live, ended };
 
 /// The next page begins after the task at this position.
