@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of tools/coverage_report: what it counts in a report of gcovr's, or of llvm-cov's, that a
-folder's line takes the place of the one before, and that the committed page is the one that the
-figures make.
+"""Tests of tools/coverage_report: it counts the reports of gcovr and llvm-cov, replaces the line of
+a folder, and the committed page agrees with the committed figures.
 """
 
 import importlib.machinery
@@ -58,18 +57,18 @@ class Templates(unittest.TestCase):
             report = {"data": [{"functions": [instance(root, *each) for each in functions]}]}
             return coverage_report.conditions(report, root)
 
-    def test_a_condition_is_one_however_many_instances_it_has(self):
+    def test_all_instances_of_a_template_share_one_condition(self):
         self.assertEqual(self.conditions((PATH, (5, 7, 3, 0)), (PATH, (5, 7, 0, 2))),
                          {(PATH, 5, 7): [3, 2]})
         self.assertEqual(self.conditions((PATH, (5, 7, 3, 0)), (PATH, (5, 7, 4, 0))),
                          {(PATH, 5, 7): [7, 0]})
 
-    def test_conditions_of_checks_and_choices_of_the_compiler_are_left_out(self):
+    def test_conditions_of_checks_and_of_if_constexpr_are_left_out(self):
         self.assertEqual(self.conditions((PATH, (2, 17, 0, 0), (3, 16, 2, 0), (4, 17, 2, 0),
                                           (4, 26, 0, 2), (5, 7, 1, 1))),
                          {(PATH, 5, 7): [1, 1]})
 
-    def test_so_are_files_that_are_no_templates(self):
+    def test_files_without_templates_are_left_out(self):
         self.assertEqual(self.conditions(("src/base/slab.h", (1, 1, 1, 0))), {})
 
 
@@ -78,7 +77,7 @@ class Coverage(unittest.TestCase):
         self.assertEqual(coverage_report.counted(REPORT),
                          {"lines": [4, 5], "branches": [3, 5], "decisions": [2, 3]})
 
-    def test_a_folder_measured_anew_takes_the_place_of_its_line(self):
+    def test_a_new_measurement_of_a_folder_replaces_its_line(self):
         figures = [{"folder": "store"}, {"folder": "engine", "lines": [1, 2]}]
         figures = coverage_report.add(figures, "engine", REPORT)
         self.assertEqual([each["folder"] for each in figures], ["engine", "store"])
@@ -87,25 +86,25 @@ class Coverage(unittest.TestCase):
         self.assertIn("| engine | 80.0 % of 5 | 60.0 % of 5 | 66.7 % of 3 "
                       "| `./dev coverage engine` | d | `c` |", coverage_report.page(figures))
 
-    def test_a_figure_that_a_folder_has_not_is_left_open(self):
+    def test_a_missing_figure_is_a_dash(self):
         figures = [{"folder": "wheel", "lines": [9, 10], "branches": [1, 2], "date": "d",
                     "commit": "c"}]
         self.assertIn("| wheel | 90.0 % of 10 | 50.0 % of 2 | – | `./dev coverage wheel`",
                       coverage_report.page(figures))
 
-    def test_the_page_names_the_folders_of_which_it_has_no_figures(self):
+    def test_the_page_names_the_folders_without_figures(self):
         every = [{"folder": folder, "lines": [1, 1], "branches": [1, 1], "decisions": [1, 1],
                   "commit": "c", "date": "d"} for folder in coverage_report.FOLDERS]
         self.assertIn("yet: calendar, wheel.\n", coverage_report.page(
             [each for each in every if each["folder"] not in ("calendar", "wheel")]))
-        self.assertNotIn("no figures", coverage_report.page(every))
+        self.assertNotIn("Not measured", coverage_report.page(every))
 
-    def test_its_folders_are_those_that_dev_measures_unless_told(self):
+    def test_its_folders_are_the_default_folders_of_dev_coverage(self):
         dev = (coverage_report.ROOT / "dev").read_text("utf-8")
         told = next(line for line in dev.splitlines() if "set -- wheel" in line)
         self.assertEqual(sorted(told.split("set -- ")[1].split()), list(coverage_report.FOLDERS))
 
-    def test_the_committed_page_is_the_one_that_the_figures_make(self):
+    def test_the_committed_page_agrees_with_the_figures(self):
         self.assertEqual(coverage_report.PAGE.read_text("utf-8"),
                          coverage_report.page(coverage_report.read_figures()))
 
