@@ -61,7 +61,7 @@ class Faults(unittest.TestCase):
                      "template <int kBits = 1>", "static_assert(a < b);", "#if A < B"):
             self.assertEqual(changes("f(", line), set(), line)
 
-    def test_functions_that_check_invariants_are_left_alone(self):
+    def test_functions_that_check_invariants_are_not_mutated(self):
         self.assertEqual(changes("void check_invariants() const {", "  if (a < b) abort();"), set())
         self.assertIn("if (a <= b) abort();",
                       changes("void check_all() {", "}", "  if (a < b) abort();"))
@@ -79,10 +79,10 @@ class Faults(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """Of mutate as a program, with areas that only count how many of theirs are tried."""
+    """Runs of mutate as a program. The areas only count the tried mutants."""
 
     def run_with(self, tried, *words, killed=9):
-        """Its exit status and what it says, when so many are tried in each area."""
+        """Its exit status and its output if this number of mutants is tried in each area."""
         with tempfile.TemporaryDirectory() as folder:
             replaced = {"REPORT": pathlib.Path(folder) / "page.md",
                         "RESULTS": pathlib.Path(folder) / "mutants.jsonl",
@@ -108,7 +108,7 @@ class Runs(unittest.TestCase):
     EVERY = {area.name: 5 for area in mutate.AREAS}
     GOOD = "mutate: at least 90 %"
 
-    def test_nine_of_ten_killed_is_good_and_eight_are_not(self):
+    def test_nine_killed_of_ten_pass_and_eight_fail(self):
         status, said = self.run_with(self.EVERY)
         self.assertEqual(status, 0)
         self.assertIn(self.GOOD, said)
@@ -116,25 +116,25 @@ class Runs(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertNotIn(self.GOOD, said)
 
-    def test_an_area_that_is_not_there_is_refused(self):
+    def test_an_unknown_area_is_an_error(self):
         status, said = self.run_with(self.EVERY, "wheels")
         self.assertEqual(status, 2)
         self.assertIn("no area 'wheels'", said)
 
-    def test_nothing_is_good_where_nothing_was_tried(self):
+    def test_a_run_without_tried_mutants_fails(self):
         for tried, *words in (({},), ({"wheel": 5},), ({"wheel": 5}, "wheel", "cron"),
                               ({}, "--survivors"),
                               ({"wheel": 5}, "--survivors", "wheel", "cron")):
             status, said = self.run_with(tried, *words)
             self.assertEqual(status, 1, words)
-            self.assertIn("none was tried in", said)
+            self.assertIn("no mutants were tried in", said)
             self.assertNotIn(self.GOOD, said)
 
-    def test_survivors_need_not_be_in_every_area(self):
+    def test_an_area_may_have_no_survivors(self):
         self.assertEqual(self.run_with({"wheel": 5}, "--survivors")[0], 0)
         self.assertEqual(self.run_with({"wheel": 5}, "wheel")[0], 0)
 
-    def test_a_page_alone_says_nothing_of_mutants_that_were_not_tried(self):
+    def test_report_alone_does_not_judge_the_mutants(self):
         status, said = self.run_with({}, "--report")
         self.assertEqual(status, 0)
         self.assertNotIn(self.GOOD, said)
@@ -146,10 +146,10 @@ def result(before, outcome="killed", **more):
 
 
 class Lines(unittest.TestCase):
-    """Results of lines that are no longer there."""
+    """Results of lines that have changed."""
 
     def mark(self, text, *results):
-        """Of results in a file of this text, or in none: which are of lines that are gone."""
+        """Which of these results are "gone", if the file has this text; None: there is no file."""
         with tempfile.TemporaryDirectory() as folder:
             if text is not None:
                 (pathlib.Path(folder) / "a.h").write_text(text, encoding="utf-8")
@@ -160,20 +160,20 @@ class Lines(unittest.TestCase):
                 mutate.ROOT = before
         return ["gone" in each for each in marked]
 
-    def test_a_line_is_gone_when_its_file_has_it_no_more(self):
+    def test_a_line_that_its_file_does_not_have_is_gone(self):
         here, other = result("a = 1;"), result("b = 2;")
         self.assertEqual(self.mark("  a = 1;\n", here, other), [False, True])
         self.assertEqual(self.mark(None, here), [True])
 
-    def test_of_lines_that_read_alike_each_has_to_be_there(self):
+    def test_equal_lines_are_counted(self):
         first, second = result("a = 1;"), result("a = 1;", nth=1)
         self.assertEqual(self.mark("a = 1;\n", first, second), [False, True])
         self.assertEqual(self.mark("a = 1;\n  a = 1;\n", first, second), [False, False])
 
-    def test_a_line_that_is_back_counts_again(self):
+    def test_a_restored_line_is_not_gone(self):
         self.assertEqual(self.mark("a = 1;\n", result("a = 1;", gone=True)), [False])
 
-    def test_what_was_tried_of_lines_that_are_gone_is_counted_apart(self):
+    def test_mutants_of_changed_lines_have_their_own_column(self):
         page = mutate.report([result("a"), result("b", "survived", reason="Open"),
                               result("c", gone=True),
                               result("d", "survived", reason="Same", gone=True)])
@@ -184,14 +184,14 @@ class Lines(unittest.TestCase):
         self.assertIn("| timer_wheel.h | `d` | `;` | Same ² |", page)
         self.assertIn("| timer_wheel.h | `b` | `;` | Open |", page)
 
-    def test_where_nothing_was_tried_there_is_no_share(self):
+    def test_an_area_without_mutants_has_no_share(self):
         row = next(line for line in mutate.report([result("a", gone=True)]).splitlines()
                    if line.startswith("| wheel"))
         self.assertTrue(row.endswith("| 0 | 0 | 0 | 0 | – | 1 |"), row)
 
 
 class Results(unittest.TestCase):
-    def test_the_committed_page_is_the_one_that_the_results_make(self):
+    def test_the_committed_page_agrees_with_the_results(self):
         self.assertEqual(mutate.REPORT.read_text(encoding="utf-8"),
                          mutate.report(mutate.read_results()))
 
