@@ -82,7 +82,8 @@ class BenchReport(unittest.TestCase):
                         "<!-- end:memory-table -->\nafter\n")
         bench_report.update_page(page, self.folder)
         once = page.read_text()
-        self.assertTrue(once.startswith("before\n<!-- begin:memory-table -->\n\n| bytes a timer |"))
+        self.assertTrue(once.startswith(
+            "before\n<!-- begin:memory-table -->\n\n| bytes per timer |"))
         self.assertTrue(once.endswith("<!-- end:memory-table -->\nafter\n"))
         self.assertNotIn("old", once)
         self.assertIn("| TimerWheel | - | - | 32.0 |", once)
@@ -241,7 +242,7 @@ class Targets(unittest.TestCase):
     def test_what_nobody_measured_is_called_not_measured(self):
         self.assertEqual(set(row[6] for row in self.table("core").values()), {"not measured"})
         self.assertEqual(targets.summary(self.targets, self.kept).rows[-1],
-                         ["together", "0", "0", "5"])
+                         ["all", "0", "0", "5"])
 
     def test_a_busy_machine_replaces_nothing(self):
         self.measure()
@@ -267,7 +268,7 @@ class Targets(unittest.TestCase):
     def test_a_run_that_failed_is_not_kept(self):
         said = self.measure(status=1)
         self.assertEqual(self.kept, {"rows": {}, "runs": {}, "growth": {}})
-        self.assertIn("timers_bench: it ended with status 1, so nothing of it is kept", said)
+        self.assertIn("timers_bench: it ended with status 1; its results are not kept", said)
 
     def test_a_run_of_changes_that_are_not_committed_is_not_kept(self):
         for commit in ("abc-dirty", "unknown"):
@@ -280,7 +281,7 @@ class Targets(unittest.TestCase):
         for run in self.kept["runs"].values():
             run["commit"] += "-dirty"
         self.assertEqual(targets.runs_table(self.kept).rows[0][1],
-                         "abc **and changes not committed**")
+                         "abc **and uncommitted changes**")
 
     def grow(self, *sizes, **how):
         """Keeps lines of growth of such sizes, each figure its size."""

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and its charts, from bench/targets.toml and bench/results.json alone."""
+"""Writes docs/benchmarks.md and its charts from bench/targets.toml and bench/results.json."""
 
 import re
 
@@ -7,34 +7,34 @@ from bench_pages.blocks import Image, Paragraph, Table
 from bench_pages.charts import line_chart
 from bench_pages.figures import figure, size
 
-# Chart → its title, the kept benchmark, whose lines, which measures, and the axes.
+# Chart → its title, the benchmark, the columns, the measures, and the axes.
 CHARTS = {
-    "growth-core": ("The wheels: CPU time of one operation, by how many timers are pending",
+    "growth-core": ("Wheels: CPU time per operation, by the number of pending timers",
                     "timers_growth", ("TimerWheel", "DenseWheel", "libev"),
                     ("schedule", "cancel", "fire"), ("timers pending", "ns")),
-    "growth-waiting": ("The server: its CPU time a task, by how many others wait", "growth_bench",
+    "growth-waiting": ("Server: CPU time per task, by the number of waiting tasks", "growth_bench",
                        ("waiting",), ("put us", "lease us", "complete us", "cancel us"),
                        ("tasks waiting", "µs")),
-    "growth-connections": ("The server: its CPU time a request, by connections that are busy",
+    "growth-connections": ("Server: CPU time per request, by the number of busy connections",
                            "growth_bench", ("connections",), ("put us",), ("connections", "µs")),
-    "growth-payload": ("The server: its CPU time a task, by bytes of payload (0 drawn as 1)",
+    "growth-payload": ("Server: CPU time per task, by bytes of payload (0 is shown as 1)",
                        "growth_bench", ("payload",), ("put us", "lease us", "complete us"),
                        ("bytes", "µs")),
-    "growth-queues": ("The server: its CPU time a task (put) and a request (lease), by queues",
+    "growth-queues": ("Server: CPU time per task (put) and per request (lease), by queues",
                       "growth_bench", ("queues",), ("put us", "lease us"), ("queues", "µs")),
 }
 
 
 def fill(page_text, sections):
-    """Replaces what stands between <!-- begin:NAME --> and <!-- end:NAME -->. Returns: the text.
-    Raises ValueError for a marker without its end, or one that no section fills."""
+    """Returns the text with each part between <!-- begin:NAME --> and <!-- end:NAME --> replaced by
+    the section NAME. Raises ValueError for a marker without an end or without a section."""
     names = re.findall(r"<!-- begin:([\w-]+) -->", page_text)
     if not names:
-        raise ValueError("there is no <!-- begin:NAME --> to fill")
+        raise ValueError("the page has no <!-- begin:NAME -->")
     for name in names:
         pattern = rf"(<!-- begin:{name} -->\n).*?(<!-- end:{name} -->)"
         if name not in sections or not re.search(pattern, page_text, re.DOTALL):
-            raise ValueError(f"'{name}' has no end, or is none of {', '.join(sections)}")
+            raise ValueError(f"'{name}' has no end, or is not one of {', '.join(sections)}")
         body = "\n\n".join(block.markdown() for block in sections[name])
         page_text = re.sub(pattern, lambda match, body=body: f"{match[1]}\n{body}\n\n{match[2]}",
                            page_text, flags=re.DOTALL)
@@ -51,13 +51,13 @@ def sections(targets, why, kept, images="images/"):
 
 
 def growth_blocks(kept, images):
-    """Charts, and a table for each program and axis that was measured."""
+    """The charts, and a table for each measured program and axis."""
     drawn = charts(kept)
     blocks = [Image(f"{images}{name}.svg", CHARTS[name][0]) for name in drawn]
     names = list(kept["runs"])
     for program, growth in kept["growth"].items():
         run = kept["runs"][growth["run"]]
-        busy = ", on a busy machine: CPU time and bytes only" if run["foreign"] > aims.BUSY else ""
+        busy = " (busy machine: only CPU time and bytes)" if run["foreign"] > aims.BUSY else ""
         blocks.append(Paragraph(f"`{program}`, run {names.index(growth['run']) + 1} of "
                                 f"{aims.commit_text(run)}{busy}:"))
         for who, lines in growth["lines"].items():
@@ -66,7 +66,7 @@ def growth_blocks(kept, images):
 
 
 def growth_table(who, lines):
-    """A row a measure, a column a size; `lines` as in what is kept."""
+    """A row per measure, a column per size. `lines` has the format of bench/results.json."""
     sizes = sorted({each for line in lines.values() for each, _ in line})
     rows = []
     for measure, line in lines.items():
@@ -76,7 +76,7 @@ def growth_table(who, lines):
 
 
 def charts(kept):
-    """Name → SVG of those whose lines are kept."""
+    """Name → SVG, for charts with kept lines."""
     result = {}
     for name, (title, program, whose, measures, axes) in CHARTS.items():
         kept_lines = kept["growth"].get(program, {}).get("lines", {})

@@ -1,4 +1,4 @@
-"""What a run of ./dev bench left in its folder: figures of each benchmark and of the run itself."""
+"""Reads the output folder of ./dev bench: the figures of each benchmark, and of the run itself."""
 
 import json
 import re
@@ -16,7 +16,7 @@ def read_runs(folder):
 
 
 def read_figures(folder):
-    """Benchmark → Figures, of those whose files have the columns of Figures."""
+    """Benchmark → Figures, for the files with the columns of Figures."""
     figures = {}
     for path in sorted(folder.glob("*.csv")):
         with open(path, encoding="utf-8") as file:
@@ -34,7 +34,7 @@ def read_figures(folder):
 
 
 def idle_rows(text):
-    """What bench/idle_cost.py says, as rows of Figures."""
+    """The output of bench/idle_cost.py as rows of Figures."""
     loaded = re.search(r"^loaded +(\d+) tasks", text, re.M)
     if not loaded:
         return []

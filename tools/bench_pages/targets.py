@@ -1,8 +1,8 @@
-"""Targets of speed and what was measured for them: read, judged, kept, and shown as tables.
+"""The performance targets and their results: read, compare, keep, and show them as tables.
 
-bench/targets.toml says what is aimed at and which figure of which benchmark tells. What was
-measured last, on a machine that was quiet meanwhile, is kept in bench/results.json, a row a target
-with the run that it is of; docs/benchmarks.md is made from these two files alone.
+bench/targets.toml has the targets, and names the benchmark and the figure of each.
+bench/results.json has the last result of each target from a quiet machine, with its run.
+docs/benchmarks.md is written from these two files.
 """
 
 import dataclasses
@@ -12,16 +12,17 @@ import tomllib
 from bench_pages.blocks import Paragraph, Table
 from bench_pages.figures import figure, short_count, size
 
-# A run during which others used more of the machine says nothing about it.
+# If other programs used more of the machine than this, the run does not count.
 BUSY = 0.10
 DIRTY = "-dirty"  # how git describes a commit with changes on top
 AREAS = ("core", "runtime", "server", "engine", "cluster")
-HEAD = ["target", "aim", "ours", "noise", "best peer, same run", "ratio", "the limit", "", "run"]
+HEAD = ["benchmark", "target", "Detent", "noise", "best peer, same run", "ratio",
+        "limit of the machine", "result", "run"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """One row. `bound` is how `value` binds: most, least, or ratio (the peer's over ours)."""
+    """One row. `bound` is the kind of `value`: most, least, or ratio (peer ÷ Detent)."""
 
     id: str
     area: str
@@ -31,14 +32,14 @@ class Target:
     ours: str
     bound: str
     value: float
-    count: int | None = None  # of timers or tasks; None: whatever was measured
+    count: int | None = None  # of timers or tasks; None: the largest measured count
     unit: str = ""
     rivals: tuple = ()
-    limit: dict | str = ""  # a text, or program, who and measure of a figure
-    why: str = ""  # what is known of a miss: a key of [why]
-    steady: bool = False  # bytes, and what else does not depend on how busy the machine is
-    calibration: float | None = None  # ns of a dependent line where the aim was set
-    set_where: dict | None = None  # who, measure and value of a figure where the aim was set
+    limit: dict | str = ""  # a text, or the program, column and measure of a figure
+    why: str = ""  # the reason of a miss: a key of [why]
+    steady: bool = False  # does not depend on the load of the machine, such as bytes
+    calibration: float | None = None  # ns of a dependent line on the machine of the target
+    set_where: dict | None = None  # column, measure and value of a figure on that machine
 
     @property
     def wants_more(self):
@@ -46,7 +47,7 @@ class Target:
 
 
 def load_targets(path):
-    """The targets in order, and the explanations of misses by their keys."""
+    """The targets in their order, and the reasons of misses by key."""
     data = tomllib.loads(path.read_text("utf-8"))
     targets = []
     for entry in data["target"]:
@@ -54,12 +55,12 @@ def load_targets(path):
     ids = [target.id for target in targets]
     twice = {each for each in ids if ids.count(each) > 1}
     if twice:
-        raise ValueError(f"{path}: more than one target is called {', '.join(sorted(twice))}")
+        raise ValueError(f"{path}: duplicate target ids: {', '.join(sorted(twice))}")
     return targets, data["why"]
 
 
 def _expanded(entry, calibration):
-    """A target for each of its counts; `most`, `least` and `ratio` are then lists, too."""
+    """A target for each count. With `counts`, `most`, `least` and `ratio` are lists."""
     entry = dict(entry)
     bound = next(each for each in ("most", "least", "ratio") if each in entry)
     values, counts = entry.pop(bound), entry.pop("counts", None)
@@ -75,14 +76,14 @@ def _expanded(entry, calibration):
 
 
 def sources(target):
-    """Whose figures tell: the benchmark's own run, or those with other sizes or promises beside
-    it."""
+    """The benchmarks that can measure the target: its own, and variants with other sizes or
+    promises."""
     return [target.program.replace("_bench", ending)
             for ending in ("_bench", "_large", "_huge", "_interval", "_waiting")]
 
 
 def measured_row(target, figures, program=None):
-    """What `figures` (program → Figures) say of a target; None when that was not measured."""
+    """The result of a target in `figures` (program → Figures); None if it was not measured."""
     for source in (program,) if program else sources(target):
         mine = figures.get(source)
         if mine is None:
@@ -92,7 +93,7 @@ def measured_row(target, figures, program=None):
         if mine.get(count, target.ours, target.measure) is None:
             continue
         row = _row(target, figures, mine, count)
-        if target.bound != "ratio" or "best" in row:  # ours alone says nothing of a ratio
+        if target.bound != "ratio" or "best" in row:  # a ratio also needs a peer
             return row
     return None
 
@@ -122,10 +123,10 @@ def _row(target, figures, mine, count):
 
 
 def keep(kept, targets, figures, runs):
-    """Takes over what was measured: all of quiet runs; of busy ones only what nobody has measured
-    yet and other work moves little; nothing of runs that failed, or of sources that no commit has.
-    Returns: sentences on what is not taken, and why."""
-    said = [f"{program}: {problem}, so nothing of it is kept" for program, run in runs.items()
+    """Takes over the results of quiet runs. From a busy run it takes only steady results that have
+    no earlier value. It takes nothing from failed runs and from uncommitted sources. Returns a
+    sentence for each thing that it does not take, with the reason."""
+    said = [f"{program}: {problem}; its results are not kept" for program, run in runs.items()
             if (problem := problem_of(run))]
     runs = {program: run for program, run in runs.items() if not problem_of(run)}
     if runs.get("limit_bench", {"foreign": 1})["foreign"] > BUSY:
@@ -141,12 +142,12 @@ def keep(kept, targets, figures, runs):
                 is_quiet or program not in kept["growth"])) else {}
         lost = lost_sizes(kept["growth"].get(program, {}).get("lines", {}), lines)
         if lines and lost:
-            said.append(f"{program}: its lines of growth stay as they are, since this run has no "
-                        f"{', '.join(lost)}")
+            said.append(f"{program}: the lines of growth are not replaced, because this run does "
+                        f"not have {', '.join(lost)}")
         grows = lines and not lost
         if not is_quiet:
-            said.append(f"{program}: others used {run['foreign']:.0%} of the machine, so it "
-                        "replaces nothing that was measured before")
+            said.append(f"{program}: other programs used {run['foreign']:.0%} of the machine, so "
+                        "earlier results are not replaced")
         name = f"{run['date']} {run['commit']} {run['command']}"
         for row in fresh.values():
             row["run"] = name
@@ -160,34 +161,34 @@ def keep(kept, targets, figures, runs):
     return said
 
 
-# What is kept as lines, for charts of cost against size.
+# The benchmarks whose results are kept as lines, for charts of cost against size.
 GROWTH = ("growth_bench", "timers_growth")
 
 
 def problem_of(run):
-    """Why its figures tell nothing of a commit; None when they do."""
+    """The reason why the figures of a run do not count; None if they count."""
     if run["status"] != 0:
         return f"it ended with status {run['status']}"
     if run["commit"].endswith(DIRTY) or run["commit"] == "unknown":
-        return "it ran on changes that are not committed"
+        return "its sources have uncommitted changes"
     return None
 
 
 def lost_sizes(old, new):
-    """What of lines (who → measure → [[size, figure]]) others do not have, as texts."""
+    """The points of `old` (column → measure → [[size, figure]]) that `new` lacks, as texts."""
     return [f"{who} {measure} {size(at)}" for who, lines in old.items()
             for measure, line in lines.items() for at, _ in line
             if at not in dict(new.get(who, {}).get(measure, ()))]
 
 
 def is_by_the_wall(measure):
-    """Whether it is a time or a rate of wall time, by its unit: other work moves those. CPU time
-    has "us" or, of the wheels, no unit."""
+    """Returns True for wall time and rates of wall time, by the unit. The load of the machine
+    changes them. CPU time has the unit "us", or no unit in the benchmarks of the wheels."""
     return measure.split()[-1] in ("s", "ms", "/s")
 
 
 def growth_lines(figures, is_quiet=True):
-    """who → measure → [[count, median]]; nothing by the wall of a machine that was busy."""
+    """column → measure → [[count, median]]; from a busy machine, no wall times."""
     lines = {}
     for who in figures.queues:
         for measure in figures.measures:
@@ -217,7 +218,7 @@ def verdict(target, row):
 
 
 def ratio(target, row):
-    """Above 1 is better than the best peer."""
+    """Detent compared with the best peer; above 1, Detent is better."""
     if not row or "best" not in row or min(row["ours"], row["best"]) <= 0:
         return None
     quotient = row["ours"] / row["best"]
@@ -268,19 +269,19 @@ def _limit(target, row):
 
 
 def summary(targets, kept):
-    """How many are met, missed and not measured, by area."""
+    """The number of targets that are met, missed and not measured, by area."""
     rows = []
     for area in AREAS:
         results = [verdict(target, kept["rows"].get(target.id)) for target in targets
                    if target.area == area]
         rows.append([area] + [str(results.count(each)) for each in
                               ("met", "missed", "not measured")])
-    rows.append(["together"] + [str(sum(int(row[i]) for row in rows)) for i in (1, 2, 3)])
+    rows.append(["all"] + [str(sum(int(row[i]) for row in rows)) for i in (1, 2, 3)])
     return Table(["", "met", "missed", "not measured"], rows)
 
 
 def misses(targets, why, kept):
-    """An explanation, and whom it concerns; misses without one are told as such."""
+    """A paragraph for each reason of missed targets, with the ids of these targets."""
     concerned = {}
     for target in targets:
         if verdict(target, kept["rows"].get(target.id)) == "missed":
@@ -289,21 +290,21 @@ def misses(targets, why, kept):
     for key, ids in concerned.items():
         names = ", ".join(f"`{each}`" for each in ids)
         blocks.append(Paragraph(f"**{names}.** {why[key].strip() if key in why else UNEXPLAINED}"))
-    return blocks or [Paragraph("Nothing is missed.")]
+    return blocks or [Paragraph("All measured targets are met.")]
 
 
 UNEXPLAINED = "Not explained yet."
 
 
 def commit_text(run):
-    """Runs of an uncommitted tree are not kept any more; older ones are told as such."""
+    """The commit of a run. Runs with uncommitted changes are not kept, except old ones."""
     commit = run["commit"].removesuffix(DIRTY)
-    return commit if commit == run["commit"] else f"{commit} **and changes not committed**"
+    return commit if commit == run["commit"] else f"{commit} **and uncommitted changes**"
 
 
 def runs_table(kept):
-    return Table(["run", "commit", "when", "command", "machine", "others used"],
+    return Table(["run", "commit", "date", "command", "machine", "CPU used by others"],
                  [[str(number), commit_text(run), run["date"], f"`{run['command']}`",
-                   run["machine"], "not noted" if run["foreign"] is None else
+                   run["machine"], "unknown" if run["foreign"] is None else
                    f"{run['foreign']:.0%}".replace("%", " %")]
                   for number, run in enumerate(kept["runs"].values(), 1)])
