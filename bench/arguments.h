@@ -1,5 +1,5 @@
-// Command lines of the benchmarks: flags, `--name value` pairs, counts such as 10k, lists such as
-// a,b. A benchmark says what each of its names means; what it means for a kind of value is here:
+// Command lines of the benchmarks: flags, `--name value` pairs, counts such as 10k, and lists such
+// as a,b. Each benchmark defines its names. This file defines the kinds of values:
 //
 //     const bool understood = read_arguments({argv + 1, argv + argc},
 //         {{"--quick", [&] { options.repetitions = 1; }}},
@@ -31,8 +31,8 @@ inline std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-/// "0.5" → 0.5, and with 1000 for `thousand` "10k" → 10 000, "1m" → 1 000 000. Returns: empty for
-/// any other text.
+/// "0.5" → 0.5. If `thousand` is 1000, also "10k" → 10 000 and "1m" → 1 000 000. Empty for other
+/// texts.
 inline std::optional<double> parse_number(const std::string& text, double thousand = 0) {
   double value = 0;
   const char* const last = text.data() + text.size();
@@ -45,14 +45,14 @@ inline std::optional<double> parse_number(const std::string& text, double thousa
   return std::nullopt;
 }
 
-/// Returns: empty unless it is a count of 100 … 10^9.
+/// Returns a count of 100 … 10^9; empty for other texts.
 inline std::optional<std::uint32_t> parse_count(const std::string& text) {
   const std::optional<double> value = parse_number(text, 1'000);
   if (!value || *value < 100 || *value > 1e9) return std::nullopt;
   return static_cast<std::uint32_t>(*value);
 }
 
-/// "10k,1m" → both. Returns: empty when one of them is no count, or there is none.
+/// "10k,1m" → both counts. Empty if the text is empty or a part is not a count.
 inline std::optional<std::vector<std::uint32_t>> parse_counts(const std::string& text) {
   std::vector<std::uint32_t> counts;
   for (const std::string& part : split(text)) {
@@ -64,12 +64,12 @@ inline std::optional<std::vector<std::uint32_t>> parse_counts(const std::string&
   return counts;
 }
 
-/// What a flag does.
+/// The effect of a flag.
 using SetFlag = std::function<void()>;
-/// Takes what follows a name. Returns: whether it can be that.
+/// Reads the value of an option. Returns false if the value is invalid.
 using ReadValue = std::function<bool(const std::string& value)>;
 
-// Each of these puts the value into its argument, which must outlive the reading.
+// Each of these functions stores the value in its argument, which must outlive the ReadValue.
 
 inline ReadValue into(std::string& text) {
   return [&text](const std::string& value) {
@@ -83,7 +83,7 @@ inline ReadValue into(std::filesystem::path& path) {
     return true;
   };
 }
-/// A number above 0: of seconds, say.
+/// A number greater than 0, such as seconds.
 inline ReadValue into(double& number) {
   return [&number](const std::string& value) {
     const std::optional<double> parsed = parse_number(value);
@@ -92,7 +92,7 @@ inline ReadValue into(double& number) {
     return true;
   };
 }
-/// A whole number: a seed, say.
+/// A whole number, such as a seed.
 inline ReadValue into(std::uint64_t& number) {
   return [&number](const std::string& value) {
     const char* const last = value.data() + value.size();
@@ -124,7 +124,7 @@ inline ReadValue into(std::vector<std::uint32_t>& counts) {
     return parsed.has_value();
   };
 }
-/// A small number, at least one.
+/// A number from 1 to 1 000 000.
 inline ReadValue repetitions_into(std::uint32_t& count) {
   return [&count](const std::string& value) {
     const std::optional<double> parsed = parse_number(value);
@@ -134,8 +134,8 @@ inline ReadValue repetitions_into(std::uint32_t& count) {
   };
 }
 
-/// Reads a command line, in order. Returns: whether all of it is flags and options that are named
-/// here, each with a value that it can have. None begins with "--": a name is not taken for one.
+/// Reads a command line, in order. Returns false if it has an unknown word, or an option with a
+/// missing or invalid value. A value must not begin with "--", so a forgotten value is found.
 inline bool read_arguments(const std::vector<std::string>& arguments,
                            const std::map<std::string, SetFlag>& flags,
                            const std::map<std::string, ReadValue>& options) {

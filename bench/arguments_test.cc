@@ -1,4 +1,4 @@
-// What a benchmark's command line may say, and what it is refused for.
+// Valid and invalid command lines of the benchmarks.
 #include "bench/arguments.h"
 
 #include <gtest/gtest.h>

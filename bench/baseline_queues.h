@@ -1,4 +1,5 @@
-// Baselines: what the driver costs by itself, and what most programs begin with, a sorted map.
+// Baselines: an empty queue, which shows the cost of the benchmark itself, and a sorted map, the
+// usual choice of simple programs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace detent::bench {
 
-/// Does nothing: what it costs is the driver.
+/// An empty queue. Its cost is the cost of the benchmark itself.
 class NullQueue {
  public:
   static constexpr QueueLimits kLimits{.fires = false};
@@ -23,7 +24,7 @@ class NullQueue {
   std::optional<Tick> next() const { return std::nullopt; }
 };
 
-/// std::multimap, with a table of each timer's place in it, so that it can be cancelled.
+/// std::multimap, with a table of the places of the timers, which a cancel needs.
 class MultimapQueue {
  public:
   static constexpr QueueLimits kLimits{};

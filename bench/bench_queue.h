@@ -1,9 +1,10 @@
-// The one shape behind which timers_bench compares queues.
+// The common interface of all queues in timers_bench.
 //
-// Timers are named 0 … n − 1. Each queue has schedule, cancel, postpone (to later), advance, which
-// calls on_fire(id), and next. All are called through Outlined, so that the compiler treats each as
-// a program does whose calls lie in another file, and none is optimised into the loop around it.
-// The queues: own_queues.h, baseline_queues.h, and one file for each peer, peer_*.cc.
+// Timers have the numbers 0 … n − 1. Each queue has schedule, cancel, postpone (to a later
+// deadline), advance, which calls on_fire(id), and next. All calls go through Outlined. So the
+// compiler treats each call like a call to another source file, and does not optimize it together
+// with the loop of the benchmark. The queues are in own_queues.h, baseline_queues.h, and one file
+// for each peer, peer_*.cc.
 #pragma once
 
 #include <concepts>
@@ -20,13 +21,13 @@
 
 namespace detent::bench {
 
-/// For how many timers a queue is made, and on what pages its user's objects lie.
+/// The number of timers of a queue, and the pages for the objects of its user.
 struct Capacity {
   std::uint32_t timers = 0;
   Pages pages = Pages::small;
 };
 
-/// What fired since it was cleared. The callback of every queue does this much work.
+/// The timers that fired since the last clear. The callback of every queue does this work.
 struct Fired {
   explicit Fired(std::uint32_t capacity) : ids(capacity) {}
 
@@ -40,15 +41,15 @@ struct Fired {
   std::uint64_t sum = 0;
 };
 
-/// What a queue cannot do; the workloads that need it leave the queue out.
+/// The limits of a queue. Workloads that need more leave the queue out.
 struct QueueLimits {
-  bool fires = true;     ///< false: it only takes what it is given (the empty driver)
-  bool has_next = true;  ///< it can say when it next wants to be advanced
-  Tick span = std::numeric_limits<Tick>::max();  ///< the longest delay it takes
+  bool fires = true;                             ///< false: its timers never fire (the empty queue)
+  bool has_next = true;                          ///< it knows its next wake-up
+  Tick span = std::numeric_limits<Tick>::max();  ///< the longest delay
 };
 
-/// A queue of timers that are named by numbers. kObjectBytes is what its user keeps for a timer
-/// (the timer object); what the queue allocates besides is measured.
+/// A queue whose timers have numbers. kObjectBytes is the size of the timer object that its user
+/// stores. The memory that the queue itself allocates is measured.
 template <class Q>
 concept BenchQueue = std::constructible_from<Q, const Capacity&> &&
     requires(Q& queue, const Q& unchanged, std::uint32_t id, Tick tick, Fired& fired) {
@@ -64,7 +65,7 @@ concept BenchQueue = std::constructible_from<Q, const Capacity&> &&
 /// A timer and its deadline.
 using Armed = DenseWheel::Timer;
 
-/// A queue that takes many operations in one call, and so can hide the misses of one behind others.
+/// A queue that takes many operations in one call, so their cache misses can overlap.
 template <class Q>
 concept BatchQueue = requires(Q& queue, std::span<const std::uint32_t> ids,
                               std::span<const Armed> timers) {
@@ -72,7 +73,7 @@ concept BatchQueue = requires(Q& queue, std::span<const std::uint32_t> ids,
   queue.schedule_all(timers);
 };
 
-/// A queue whose operations are not inlined, nor left out when they do nothing.
+/// A queue whose operations are never inlined, and never removed by the compiler.
 template <BenchQueue Queue>
 class Outlined {
  public:
@@ -97,20 +98,20 @@ class Outlined {
     keep_call();
     queue_.advance(now, fired);
   }
-  // A plain Tick, 0 when there is none: how g++ returns an optional from a call that is not inlined
-  // costs several times what is measured here.
+  // A plain Tick, 0 if there are no timers. If the call is not inlined, g++ needs several times the
+  // measured time to return an optional.
   [[gnu::noinline]] Tick next() const {
     keep_call();
     return queue_.next().value_or(0);
   }
 
-  /// Bytes of its own pages, which malloc does not know of.
+  /// Bytes of pages that the queue maps itself, without malloc.
   std::size_t mapped_bytes() const {
     if constexpr (requires { queue_.mapped_bytes(); }) return queue_.mapped_bytes();
     return 0;
   }
 
-  /// In one call where the queue has one, else one by one.
+  /// Uses one call for all if the queue has such a call.
   void cancel_all(std::span<const std::uint32_t> ids) {
     if constexpr (BatchQueue<Queue>) {
       queue_.cancel_all(ids);

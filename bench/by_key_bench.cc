@@ -1,16 +1,16 @@
-// by_key_bench: what moving and cancelling tasks by their keys costs the engine's thread.
+// by_key_bench: CPU time of the engine's thread for moving and cancelling tasks by key.
 //
 //     by_key_bench --folder FOLDER [--tasks 1m] [--changes 20k]
 //
-// Puts the folder's tasks there if it does not exist: each with a key and 100 bytes of random
-// payload, due in the next 30 days. Then moves some of them, picked at random, by their keys, and
-// cancels others, 1 000 in a commit, as the server does. Figures are microseconds of the thread's
-// CPU time a task. For instructions, which depend on nothing else that runs, once the folder is
-// there (each run changes it: go on with a copy):
+// If the folder does not exist, creates it with tasks. Each task has a key and 100 bytes of random
+// payload, and is due in the next 30 days. Then moves some random tasks by key and cancels others,
+// 1 000 per commit, as the server does. Figures are microseconds of the thread's CPU time per task.
+// To count instructions, which do not depend on the load of the machine, use an existing folder.
+// Each run changes the folder, so use a copy:
 //
 //     valgrind --tool=callgrind --separate-threads=yes by_key_bench --folder FOLDER
 //
-// Its dumps are named "move" and "cancel"; divide by the number of changes.
+// The dumps are named "move" and "cancel". Divide them by the number of changes.
 #include <valgrind/callgrind.h>
 
 #include <algorithm>

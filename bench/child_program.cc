@@ -34,7 +34,7 @@ ChildProgram::ChildProgram(const std::vector<std::string>& command) : name_(comm
   int from_child[2] = {};
   DETENT_CHECK(pipe2(to_child, O_CLOEXEC) == 0);
   DETENT_CHECK(pipe2(from_child, O_CLOEXEC) == 0);
-  signal(SIGPIPE, SIG_IGN);  // a program that is gone shows in its missing answer
+  signal(SIGPIPE, SIG_IGN);  // if the program has ended, its answer is missing
   id_ = fork();
   DETENT_CHECK(id_ >= 0);
   if (id_ == 0) become(command, to_child[0], from_child[1]);

@@ -1,7 +1,8 @@
-// A program that runs beside this one and answers lines: how runtimes of other languages take part.
+// A program in another process that reads lines and answers them. Runtimes of other languages take
+// part in this way.
 //
-// It is stopped (SIGSTOP) whenever it has nothing to answer, so that its own threads, collector and
-// ticks take no time from the others. It ends with this process, however that ends.
+// While it has no request, it is stopped (SIGSTOP), so its threads, garbage collector and ticks
+// take no time from the others. It always ends with this process.
 #pragma once
 
 #include <sys/types.h>
@@ -12,20 +13,20 @@
 
 namespace detent::bench {
 
-/// Confined to one thread. A program that does not answer, or answers anything but "ok" and
-/// numbers, ends this process with what it said.
+/// Confined to one thread. If the program does not answer, or answers something other than "ok" and
+/// numbers, this process ends and prints the answer.
 class ChildProgram {
  public:
-  /// Starts `command`, its arguments included. Requires: no other thread runs.
+  /// Starts `command`, which includes the arguments. Requires: no other thread runs.
   explicit ChildProgram(const std::vector<std::string>& command);
   ~ChildProgram();
   ChildProgram(const ChildProgram&) = delete;
   ChildProgram& operator=(const ChildProgram&) = delete;
 
-  /// Sends a line and waits for the answer. Returns: its numbers.
+  /// Sends a line, waits for the answer and returns its numbers.
   std::vector<double> ask(const std::string& line);
 
-  /// The same, and lets the program run on until `ask` is called again.
+  /// Like ask(), but lets the program continue to run until the next call of ask().
   std::vector<double> ask_and_let_run(const std::string& line);
 
   pid_t id() const { return id_; }

@@ -1,4 +1,4 @@
-// A queue that takes part in timers_bench, as a row of a table: what the runs need of it.
+// A queue that takes part in timers_bench: a table row with the data for its runs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace detent::bench {
 
 struct Contender {
   std::string name;
-  std::string note;  ///< how it is driven, where that differs from the others; may be empty
+  std::string note;  ///< how it is driven, if that differs from the others; may be empty
   QueueLimits limits;
   std::uint64_t (*count_wrong_firings)(Tick ticks);
   Outcome (*run)(const RunOptions&, const Record&);

@@ -1,24 +1,26 @@
-// growth_bench: what a task costs `detent serve` as things get more: waiting tasks, connections,
-// bytes, queues. A flat line is what is wanted.
+// growth_bench: how the cost of a task in `detent serve` changes with the number of waiting tasks,
+// connections, bytes and queues. The aim is a flat line.
 //
 //     growth_bench [--waiting 1k,10k,100k,1m,10m] [--connections 1,10,100,1k,10k]
 //                  [--payload 0,64,1k,4k,16k,64k] [--queues 1,10,100,1k,10k,100k]
 //                  [--cycles 10,20] [--rounds 40] [--quick] [--detent PROGRAM] [--folder DIR]
 //                  [--csv FILE]
 //
-//  - waiting      one server that holds more and more tasks due in hours: with each number of them,
-//                 batches of 1 000 tasks that are due at once are put, leased and completed, others
-//                 due in two days put and cancelled; its memory, and disk a task
-//  - connections  each puts a task and waits for the answer, again and again, all at a time
-//  - payload      bytes of payload in such batches, of 4 MB at most
-//  - queues       such batches over random queues; each leased by a request of its own
-//  - cycles       200 000 tasks leased and released to a moment later, so many times: the disk that
-//                 is used then, in multiples of what they take when nothing happens to them
+//  - waiting      One server holds more and more tasks that are due in hours. At each number,
+//                 batches of 1 000 due tasks are put, leased and completed. Batches of tasks that
+//                 are due in two days are put and cancelled. Also the memory, and the disk per
+//                 task.
+//  - connections  All connections work at the same time. Each puts a task, waits for the answer,
+//                 and repeats.
+//  - payload      Such batches with payloads of this number of bytes. A batch has at most 4 MB.
+//  - queues       Such batches over random queues. Each queue is leased by its own request.
+//  - cycles       200 000 tasks are leased and released with a short delay, this number of times.
+//                 The disk space after that, divided by the space of tasks without such cycles.
 //
-// A flag with an empty list leaves that out. Figures are microseconds of the server's CPU time a
-// task (a request, where each is one), by the kernel's books, which hold nearly still when others
-// use the machine; a second with "/s" is of wall time, with one or two clients on the same machine.
-// --quick takes half a minute. 100 million waiting tasks take 16 GB of disk: --waiting 100m.
+// An empty list leaves out its measurement. Figures are microseconds of the server's CPU time per
+// task, or per request if each task has its own request. CPU time comes from the kernel and hardly
+// depends on other programs. Figures with "/s" are rates of wall time, with one or two clients on
+// the same machine. --quick takes half a minute. --waiting 100m needs 16 GB of disk.
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -64,8 +66,8 @@ struct Options {
   std::string csv = "growth_bench.csv";
 };
 
-/// "1,10,64k" → the numbers; sizes of payload count in 1 024, all others in 1 000. Returns: empty
-/// when one of them is none; "" is no sizes.
+/// "1,10,64k" → the numbers. In payload sizes, k means 1 024; elsewhere 1 000. Returns nullopt if a
+/// part is not a number. "" gives an empty list.
 std::optional<Sizes> read_sizes(const std::string& text, double thousand) {
   Sizes sizes;
   for (const std::string& part : split(text)) {
@@ -79,7 +81,7 @@ std::optional<Sizes> read_sizes(const std::string& text, double thousand) {
 struct TaskShape {
   std::string queue = "growth";
   std::int64_t delay_ms = 0;
-  std::size_t payload = 100;  ///< bytes, the quotes of a JSON string among them; 0: none
+  std::size_t payload = 100;  ///< bytes, with the quotes of a JSON string; 0: no payload
 };
 
 void append_task(std::string& body, const TaskShape& shape) {
@@ -101,7 +103,7 @@ std::string batch_of(std::size_t count, ShapeOf shape_of) {
   return body;
 }
 
-/// A list of what stands behind each `name` in an answer, as a request names it: ["a","b"].
+/// The values after each `name` in an answer, as a JSON list for a request: ["a","b"].
 std::string list_of(std::string_view answer, std::string_view name) {
   std::string list = "[";
   for (std::size_t at = 0;;) {
@@ -118,7 +120,7 @@ void expect(std::size_t count, std::size_t wanted, const char* what) {
   throw ServerError(std::to_string(count) + " of " + std::to_string(wanted) + " tasks " + what);
 }
 
-/// What one kind of request has cost so far.
+/// The cost of one kind of request so far.
 class Cost {
  public:
   explicit Cost(const RunningServer& server) : server_(server) {}
@@ -143,7 +145,7 @@ class Cost {
   double count_ = 0;
 };
 
-/// Puts, leases and completes batches, one after the other on one connection.
+/// Puts, leases and completes batches in sequence on one connection.
 class Rounds {
  public:
   explicit Rounds(const RunningServer& server)
@@ -151,7 +153,7 @@ class Rounds {
 
   void live(const std::string& body, std::size_t count) {
     put_.add(count, [&] { expect(count_of(http_.post(kPut, body), R"("id":")"), count, "put"); });
-    for (std::size_t left = count; left > 0;) {  // an answer may hold less than all
+    for (std::size_t left = count; left > 0;) {  // an answer may have fewer tasks than requested
       std::string leases;
       std::size_t got = 0;
       lease_.add(0, [&] {
@@ -214,7 +216,8 @@ void fill(const RunningServer& server, std::uint32_t count, std::uint64_t seed) 
   run_threads(bodies, progress);
 }
 
-/// Connections of one thread, each with a request under way, for half a second or two rounds.
+/// The connections of one thread. Each always has an open request, for half a second or for two
+/// rounds.
 void keep_busy(std::vector<std::unique_ptr<HttpSocket>>& sockets, int poll, Cost& cost) {
   std::string task;
   append_task(task, {.delay_ms = kDayMs});
@@ -327,7 +330,7 @@ class Growth {
     const RunningServer server(peer_, folder_);
     const auto queue = [](std::size_t number) { return "growth" + std::to_string(number); };
     HttpSocket http(server.port());
-    for (std::size_t first = 0; first < count; first += kBatch) {  // each has a task that waits
+    for (std::size_t first = 0; first < count; first += kBatch) {  // each queue has a waiting task
       const std::size_t some = std::min<std::size_t>(kBatch, count - first);
       http.post("/v1/tasks/batch", batch_of(some, [&](std::size_t i) {
                   return TaskShape{.queue = queue(first + i), .delay_ms = kDayMs};
@@ -379,7 +382,7 @@ class Growth {
     }
   }
 
-  /// What so many tasks take that nothing has happened to.
+  /// The disk space of this number of tasks without cycles.
   double disk_at_rest(std::uint32_t count) {
     const RunningServer server(peer_, folder_);
     const auto empty = static_cast<double>(server.disk_bytes());
@@ -452,7 +455,7 @@ Options parse(const std::vector<std::string>& arguments) {
 int run(const Options& options) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;  // the server's limit, too
+  files.rlim_cur = files.rlim_max;  // the server inherits the limit
   ::setrlimit(RLIMIT_NOFILE, &files);
   std::string folder = options.parent / "detent-growth-bench-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {

@@ -1,4 +1,5 @@
-// HTTP/1.1 with keep-alive on a Socket: a request at a time, by hand, as the other protocols here.
+// HTTP/1.1 with keep-alive on a Socket, one request at a time. Implemented here without a library,
+// like the other protocols of the benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +10,17 @@
 
 namespace detent::bench {
 
-/// Thread-compatible. Every call throws ServerError when the server does not answer.
+/// Thread-compatible. Every call throws ServerError if the server does not answer.
 class HttpSocket {
  public:
   explicit HttpSocket(std::uint16_t port) : socket_(port) {}
 
-  /// Becomes readable when the answer to what was sent arrives.
+  /// Becomes readable when an answer arrives.
   int descriptor() const { return socket_.descriptor(); }
 
   void send_post(std::string_view path, std::string_view body);
   void send_get(std::string_view path);
-  /// Returns: the body, valid until the next call. Throws ServerError unless the status is 2xx.
+  /// Returns the body, valid until the next call. Throws ServerError unless the status is 2xx.
   std::string_view receive();
 
   std::string_view post(std::string_view path, std::string_view body) {
@@ -36,8 +37,8 @@ class HttpSocket {
   std::string request_;
 };
 
-/// What stands between the first `name` at or after `at` and the next quote; `at` moves behind it.
-/// Empty, and `at` is npos, when there is none.
+/// Returns the text between the first `name` at or after `at` and the next quote, and moves `at`
+/// behind it. If `name` is not found, returns "" and sets `at` to npos.
 std::string_view next_string(std::string_view text, std::string_view name, std::size_t& at);
 
 }  // namespace detent::bench

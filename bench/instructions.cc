@@ -1,10 +1,11 @@
-// instructions: what callgrind counts, so that a change of a few instructions shows on any machine,
-// however busy. bench/count_instructions runs it.
+// instructions: lets callgrind count the instructions of timer operations. So even a small change
+// is visible on a busy machine. bench/count_instructions runs this program.
 //
-// For each flagship and an empty driver: fixed operations on 10 000 timers, the same in every run.
-// Each phase is one dump of callgrind's counters, named "QUEUE OPERATION COUNT"; what lies between
-// the phases is not counted. Without valgrind it does nothing useful. With --planted, operations of
-// TimerWheel do a little more than they must: bench/count_instructions has to notice.
+// The program runs fixed operations on 10 000 timers, for each main wheel and for an empty queue.
+// Each phase is one dump of callgrind's counters, with the name "QUEUE OPERATION COUNT".
+// Instructions between the phases do not count. The program is useful only under valgrind. With
+// --planted, the operations of TimerWheel do extra work, which bench/count_instructions must
+// detect.
 #include <valgrind/callgrind.h>
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::uint32_t kTimers = 10'000;
 
-/// Counts what happens between start() and finish().
+/// Counts the instructions between start() and finish().
 class Phase {
  public:
   explicit Phase(std::string queue) : queue_(std::move(queue)) {}
@@ -45,7 +46,7 @@ std::vector<Armed> random_timers(Rng& random) {
   return timers;
 }
 
-// Every phase runs once before it is counted, so that memory that a queue keeps is there already.
+// Every phase runs once before it is counted, so the queue has already allocated its memory.
 template <class Queue>
 void count_all(const char* name) {
   Rng random(1);
@@ -78,7 +79,7 @@ void count_all(const char* name) {
   phase.finish("fire", kTimers);
 }
 
-/// A queue whose operations take some instructions more, a tenth of what they should.
+/// A queue whose operations take about a tenth more instructions than necessary.
 template <class Queue>
 class Laden : public Queue {
  public:

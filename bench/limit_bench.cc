@@ -1,18 +1,19 @@
-// limit_bench: what memory itself takes, as the floor under every figure of timers_bench.
+// limit_bench: the time of memory accesses alone, as a lower limit for the figures of timers_bench.
 //
 //     limit_bench [--n 10k,1m,10m] [--reps 3] [--csv FILE] [--quick]
 //
-// Read-modify-write of random records of 8, 16, 32 and 64 bytes, n of them, on pages of 4 KiB and
-// of 2 MiB:
+// Reads, modifies and writes n random records of 8, 16, 32 and 64 bytes, on pages of 4 KiB and of
+// 2 MiB:
 //
-//  - independent: the processor overlaps as many as it can
-//  - dependent: the address of each hangs on the one before, so that nothing is hidden
-//  - 3 lines: three records an operation, the shape of unlinking a timer from between two others
-//  - prefetched: each record asked for 16 operations before it is used
-//  - driver: choosing the records, and no access
+//  - independent: the processor may overlap the accesses
+//  - dependent: the address of each record depends on the previous record, so accesses cannot
+//    overlap
+//  - 3 lines: three records per operation, as when a timer is unlinked from between two timers
+//  - prefetched: each record is prefetched 16 operations before its use
+//  - driver: records are chosen, but not accessed
 //
-// A queue that touches k lines of its timers' memory in an operation cannot do with less than k of
-// these. Medians of nanoseconds of thread CPU time.
+// An operation of a queue that touches k lines of timer memory takes at least k of these times.
+// Figures are medians of nanoseconds of thread CPU time.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -110,7 +111,7 @@ class Limit {
 template <std::size_t kBytes>
 void measure(const Options& options, std::uint32_t count, Pages pages, Results& results) {
   Limit<kBytes> limit(count, pages, options.operations);
-  limit.independent();  // warms up
+  limit.independent();  // to warm up
   for (std::uint32_t repetition = 1; repetition <= options.repetitions; ++repetition) {
     const std::string row = std::to_string(kBytes) + " B / " + name_of(pages);
     const auto add = [&](const char* measure, double value) {

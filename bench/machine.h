@@ -1,4 +1,5 @@
-// What benchmarks ask of the machine: one core, memory pages of a known size, and who else ran.
+// The machine of a benchmark: one core, memory pages of a known size, and the use by other
+// programs.
 #pragma once
 
 #include <sched.h>
@@ -17,12 +18,13 @@
 
 namespace detent::bench {
 
-/// How memory is mapped: in pages of 4 KiB, or of 2 MiB where the kernel grants them.
+/// How memory is mapped: in pages of 4 KiB, or of 2 MiB if the kernel grants them.
 enum class Pages { small, huge };
 
 inline const char* name_of(Pages pages) { return pages == Pages::huge ? "2 MiB" : "4 KiB"; }
 
-/// Moves this thread to the last core it may use: the first one serves most interrupts.
+/// Moves this thread to the last core that it may use, because the first core serves most
+/// interrupts.
 inline void pin_to_one_core() {
   cpu_set_t cores;
   if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return;
@@ -35,8 +37,9 @@ inline void pin_to_one_core() {
   }
 }
 
-/// `count` objects in a row, on pages of the kind asked for, each made from the same arguments. Not
-/// through malloc, so what a queue allocates for itself can be told from what its user owns.
+/// An array of `count` objects on pages of the given kind, all constructed from the same arguments.
+/// It does not use malloc, so the memory of a queue and the memory of its user can be measured
+/// separately.
 template <class T>
 class PageArray {
  public:
@@ -73,7 +76,7 @@ class PageArray {
   T* first_ = nullptr;
 };
 
-/// Whether the kernel gives pages of 2 MiB to who asks for them: tries, and looks.
+/// Maps memory to test whether the kernel grants pages of 2 MiB on request.
 inline bool huge_pages_are_granted() {
   const PageArray<char> probe(std::size_t{8} << 20, Pages::huge);
   std::ifstream mappings("/proc/self/smaps_rollup");
@@ -83,9 +86,9 @@ inline bool huge_pages_are_granted() {
   return false;
 }
 
-/// Starts the program anew with a malloc that asks for huge pages too (a tunable of glibc 2.35 and
-/// later, read only at the start), so that a queue's own memory is mapped as the timers are.
-/// Returns: when this is the program started anew.
+/// Restarts the program with a malloc that also requests huge pages, so the memory of a queue is
+/// mapped like the timers. The setting is a tunable of glibc 2.35 and later, read only at the
+/// start. Returns in the restarted program.
 inline void use_huge_pages_in_malloc(char** argv) {
   if (std::getenv("GLIBC_TUNABLES") != nullptr) return;
   setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);

@@ -1,4 +1,4 @@
-// The queues of the family and the baselines, as timers_bench lists them: ours first.
+// The queues of this library and the baselines, in the order of timers_bench: our queues first.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Every queue of the family behind the benchmark's shape: timers in an array, a timer's place in it
-// its number. DenseWheel names timers by numbers and needs no array.
+// Every queue of the library with the interface of the benchmark. Timers are in an array, and the
+// index is the number of the timer. DenseWheel uses numbers itself and needs no array.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ std::optional<Queue> make_queue() {
   return std::optional<Queue>(std::in_place);
 }
 
-/// `kMake` makes the queue, and `kSpan` is the longest delay that it then takes.
+/// `kMake` makes the queue. `kSpan` is the longest delay of this queue.
 template <TimerQueue Queue, auto kMake = &make_queue<Queue>,
           Tick kSpan = std::numeric_limits<Tick>::max()>
 class OwnQueue {
@@ -61,23 +61,23 @@ class OwnQueue {
 
  private:
   std::optional<Queue> queue_;
-  PageArray<Timer> timers_;  // destroyed first, which cancels what is left
+  PageArray<Timer> timers_;  // destroyed first, which cancels pending timers
 };
 
-/// One turn of 65 536 slots holds every U60k, and no LU36.
+/// One turn of 65 536 slots covers every U60k delay, but not LU36.
 inline std::optional<SimpleWheel> make_simple_wheel() {
   return SimpleWheel::make({.slot_count = 65'536});
 }
 using SimpleWheelQueue = OwnQueue<SimpleWheel, &make_simple_wheel, 65'536>;
 
-/// Netty's 512 slots are for thousands of timers and ticks of 100 ms; here the same memory as
-/// above.
+/// Netty's default of 512 slots is for thousands of timers and ticks of 100 ms. This queue has as
+/// many slots as the queue above.
 inline std::optional<HashedWheel> make_hashed_wheel() {
   return HashedWheel::make({.slot_count = 65'536});
 }
 using HashedWheelQueue = OwnQueue<HashedWheel, &make_hashed_wheel>;
 
-/// Levels on demand, under either drive.
+/// Levels are made on demand, with either drive.
 template <HierarchicalWheel::Drive kDrive>
 std::optional<HierarchicalWheel> make_hierarchical_wheel() {
   return HierarchicalWheel::make({.slots_per_level = 64, .drive = kDrive});

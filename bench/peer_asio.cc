@@ -1,9 +1,10 @@
-// Boost.Asio's steady_timer behind the benchmark's shape: one timer object and one async_wait each.
+// The adapter of Boost.Asio's steady_timer for timers_bench: each timer has one object and one
+// async_wait.
 //
-// Asio lets the kernel count down to the next timer by a timerfd, which virtual time cannot move.
-// So it is compiled as for systems without timerfd, and then looks at its timers in every poll.
-// Were the timerfd due at once instead, the kernel's interrupts would cost Asio tens of
-// microseconds a tick.
+// Asio waits for the next timer with a timerfd of the kernel, which virtual time cannot move. So
+// this file is compiled as for a system without timerfd. Asio then checks its timers in every poll.
+// A timerfd that is always due is no solution: its interrupts would cost Asio tens of microseconds
+// per tick.
 #include <boost/asio/detail/config.hpp>
 #undef BOOST_ASIO_HAS_TIMERFD
 
@@ -45,7 +46,7 @@ class AsioQueue {
     drop_cancelled_handlers();
   }
   void postpone(std::uint32_t id, Tick deadline) {
-    schedule(id, deadline);  // expires_at cancels the wait there was
+    schedule(id, deadline);  // expires_at cancels the previous wait
     drop_cancelled_handlers();
   }
   void advance(Tick now, Fired& fired) {

@@ -1,4 +1,4 @@
-// libev's ev_timer behind the benchmark's shape: in a 4-ary heap, postponed by ev_timer_again.
+// The adapter of libev's ev_timer for timers_bench: a 4-ary heap, postponed by ev_timer_again.
 #include <ev.h>
 
 #include <cstdint>
@@ -45,13 +45,13 @@ class LibevQueue {
 
  private:
   static void on_timer(struct ev_loop* loop, ev_timer* timer, int) {
-    ev_timer_stop(loop, timer);  // one that was postponed repeats
+    ev_timer_stop(loop, timer);  // a postponed timer repeats
     auto& queue = *static_cast<LibevQueue*>(ev_userdata(loop));
     (*queue.fired_)(static_cast<std::uint32_t>(queue.timers_.index_of(*timer)));
   }
 
-  // libev keeps seconds in a double and fires what is due before now. A quarter of a tick, which
-  // the clock is ahead, makes up for both.
+  // libev stores seconds in a double, and fires timers that are due before now, not at now. The
+  // clock is a quarter of a tick ahead to compensate for both.
   ev_tstamp seconds_until(Tick deadline) const {
     return (static_cast<double>(clock_.delay_until(deadline)) - 0.25) * 1e-3;
   }

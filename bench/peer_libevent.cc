@@ -1,5 +1,5 @@
-// libevent's timers behind the benchmark's shape: an event_assign'ed struct event each, in a
-// binary heap.
+// The adapter of libevent's timers for timers_bench: a struct event per timer, set by
+// event_assign, in a binary heap.
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
@@ -45,7 +45,7 @@ class LibeventQueue {
   std::optional<Tick> next() const { return std::nullopt; }
 
  private:
-  // A timer's callback gets one pointer, which names the queue; the loop tells which event it is.
+  // The callback of a timer gets one pointer, which is the queue. The loop knows which event fired.
   // NOLINTNEXTLINE(google-runtime-int): libevent's type.
   static void on_timer(evutil_socket_t, short, void* argument) {
     auto& queue = *static_cast<LibeventQueue*>(argument);

@@ -1,4 +1,4 @@
-// libuv's uv_timer_t behind the benchmark's shape: in a binary heap of linked nodes.
+// The adapter of libuv's uv_timer_t for timers_bench: a binary heap of linked nodes.
 #include <uv.h>
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 
 namespace detent::bench {
 
-// bench/CMakeLists.txt defines DETENT_BENCH_<PEER> as 1 for each that it found, else as 0.
+// bench/CMakeLists.txt defines DETENT_BENCH_<PEER> as 1 for each peer that it found, otherwise as
+// 0.
 
 std::vector<Contender> peer_contenders() {
   std::vector<Contender> peers;

@@ -1,4 +1,4 @@
-// The peers that this build has: timers of event loops, as Debian packages them.
+// The peers of this build: timers of event loops, from Debian packages.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ Contender libevent_contender();
 Contender libev_contender();
 Contender libuv_contender();
 
-/// Those whose development package was there when this was configured.
+/// The peers whose development packages were installed when this build was configured.
 std::vector<Contender> peer_contenders();
 
-/// The names of the others; empty when none is missing.
+/// The names of the missing peers.
 std::string missing_peers();
 
 }  // namespace detent::bench

@@ -1,5 +1,5 @@
-// What a process has cost so far, by the kernel's books: CPU time, and how often its threads went
-// to sleep, which is how often they were woken.
+// The cost of a process so far, from the kernel: CPU time, and how often its threads went to sleep.
+// They woke up as often.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@ struct ProcessCost {
   }
 };
 
-/// The threads of `process`, but for the one with the id `left_out`.
+/// The threads of `process`, except the thread with the id `left_out`.
 inline ProcessCost process_cost(pid_t process, pid_t left_out = 0) {
   ProcessCost sum;
   const std::filesystem::path threads = "/proc/" + std::to_string(process) + "/task";

@@ -1,4 +1,5 @@
-// Measured values of many queues: written to a CSV file as they come, printed as tables of medians.
+// Measured values of many queues. They are written to a CSV file immediately, and printed as tables
+// of medians.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace detent::bench {
 
-/// One line of the CSV file. The same columns in every benchmark of timers, so that one report
-/// reads them all.
+/// One line of the CSV file. All benchmarks of timers have the same columns, so one report can read
+/// all files.
 struct Measured {
   std::uint32_t timer_count;
   std::string queue;
@@ -21,7 +22,7 @@ struct Measured {
 
 class Results {
  public:
-  /// Ends the process when `csv` cannot be opened.
+  /// Ends the process if `csv` cannot be opened.
   explicit Results(const std::string& csv);
   ~Results();
   Results(const Results&) = delete;
@@ -29,14 +30,14 @@ class Results {
 
   void add(const Measured& measured);
 
-  /// Prints the medians for one timer count: a row a queue, in the order given, a column a measure,
-  /// in the order first seen. "-" is what a queue could not do. Only measures whose names begin
-  /// with `prefix`.
+  /// Prints the medians for one timer count. There is a row per queue, in the given order, and a
+  /// column per measure, in the order of the first values. "-" means that the queue has no value.
+  /// Prints only measures whose names begin with `prefix`.
   void print(std::uint32_t timer_count, const std::vector<std::string>& queues,
              const std::string& prefix = "") const;
 
  private:
-  // Values by queue, one for each repetition.
+  // The values of each queue, one per repetition.
   using Row = std::map<std::string, std::vector<double>>;
 
   void print_block(std::uint32_t timer_count, const std::vector<std::string>& queues,

@@ -11,7 +11,7 @@ namespace detent::bench {
 
 RunningServer::RunningServer(ServerPeer& peer, const std::filesystem::path& parent, Loading loading)
     : peer_(peer), place_{.folder = parent / "server", .port = free_port()} {
-  std::filesystem::remove_all(place_.folder);  // of one that could not start
+  std::filesystem::remove_all(place_.folder);  // left by a server that could not start
   std::filesystem::create_directory(place_.folder);
   peer_.prepare(place_);
   start(loading);
@@ -20,7 +20,7 @@ RunningServer::RunningServer(ServerPeer& peer, const std::filesystem::path& pare
 
 RunningServer::~RunningServer() {
   process_.reset();
-  std::error_code ignored;  // it is under the folder that main removes
+  std::error_code ignored;  // main() removes the parent folder
   std::filesystem::remove_all(place_.folder, ignored);
 }
 
@@ -74,7 +74,7 @@ bool Progress::is_over(double limit_seconds) const {
                       " tasks came back");
   }
   if (has_failed.load(std::memory_order_relaxed)) return true;
-  // Acquire: what was accepted before is counted.
+  // Acquire: the count includes all tasks that were accepted before.
   return has_all.load(std::memory_order_acquire) &&
          finished.load(std::memory_order_relaxed) >= accepted.load(std::memory_order_relaxed);
 }

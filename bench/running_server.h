@@ -1,4 +1,4 @@
-// One server at work for one workload: its folder, its process, and the threads of its clients.
+// A running server for one workload: its folder, its process, and the threads of its clients.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,8 @@
 
 namespace detent::bench {
 
-/// Confined to one thread, but for connect(). Ends the process and removes the folder.
+/// Confined to one thread, except connect(). The destructor ends the process and removes the
+/// folder.
 class RunningServer {
  public:
   /// Starts it in a new folder under `parent` and waits until it is ready.
@@ -29,14 +30,15 @@ class RunningServer {
   std::unique_ptr<ServerClient> connect() const { return peer_.connect(place_.port); }
   ServerPeer& peer() const { return peer_; }
 
-  /// kill -9, and starts it again. Returns: seconds from there until it has accepted a task.
+  /// Kills the server with kill -9 and restarts it. Returns the seconds from the restart until it
+  /// has accepted a task.
   double crash_and_restart();
 
-  /// Throws ServerError unless the server holds so many tasks.
+  /// Throws ServerError unless the server has this number of tasks.
   void expect_count(std::uint64_t count) const;
 
-  /// Waits until what the server does behind its answers is done, by its own use of the processor:
-  /// below 1 % of a core for 0.2 s. Gives up after a minute.
+  /// Waits until the background work of the server is done: it uses less than 1 % of a core for 0.2
+  /// s. Gives up after a minute.
   void let_rest() const;
 
   std::uint16_t port() const { return place_.port; }
@@ -53,20 +55,21 @@ class RunningServer {
   std::optional<ServerProcess> process_;
 };
 
-/// What the threads of a workload tell each other. Synchronises itself; relaxed counters, since
-/// each is only compared with a number.
+/// The shared state of the threads of a workload. Synchronises itself. The counters are relaxed,
+/// because each is only compared with a number.
 struct Progress {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> finished{0};
-  std::atomic<bool> has_all{false};  ///< no more will be accepted
+  std::atomic<bool> has_all{false};  ///< no more tasks will be accepted
   std::atomic<bool> has_failed{false};
   Stopwatch watch;
 
-  /// Whether a worker has nothing more to do. Throws ServerError after `limit_seconds`.
+  /// Returns true if a worker has no more work. Throws ServerError after `limit_seconds`.
   bool is_over(double limit_seconds) const;
 };
 
-/// Runs each in a thread of its own and returns when all have ended; throws what the first threw.
+/// Runs each in a separate thread and returns when all have ended. Throws the first exception
+/// again.
 void run_threads(const std::vector<std::function<void()>>& bodies, Progress& progress);
 
 }  // namespace detent::bench

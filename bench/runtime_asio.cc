@@ -1,9 +1,9 @@
-// Boost.Asio's steady_timer behind the shape of runtime_bench: one timer object and one async_wait
-// each, one io_context run by as many threads as schedule. A cancelled wait's handler runs too,
-// told so; a run is over when all of them have run.
+// The adapter of Boost.Asio's steady_timer for runtime_bench: each timer has one object and one
+// async_wait. As many threads as schedule run one io_context. The handler of a cancelled wait runs,
+// too, with an error. A run is over when all handlers have run.
 //
-// Who schedules is either a handler on the threads of the io_context, which is how Asio is meant
-// to be used, or as many threads beside them.
+// Timers are scheduled either by handlers on the threads of the io_context, the usual way to use
+// Asio, or by the same number of other threads.
 #include <atomic>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -48,7 +48,7 @@ class AsioRuntime {
   }
   void cancel(std::uint32_t timer) { count(&Counts::cancelled, timers_[timer].cancel()); }
   void refresh(std::uint32_t timer, std::chrono::microseconds delay) {
-    schedule(timer, delay);  // expires_after cancels the wait there was
+    schedule(timer, delay);  // expires_after cancels the previous wait
   }
 
   template <class Step>
@@ -83,8 +83,8 @@ class AsioRuntime {
   }
 
  private:
-  // What one thread has asked for and seen; only that thread writes it, so that counting costs next
-  // to nothing. Read by all, relaxed, for sums that stand still once everything has been done.
+  // The requests and events of one thread. Only this thread writes them, so counting costs very
+  // little. All threads read them, relaxed. The sums are final when all work is done.
   struct alignas(64) Counts {
     std::atomic<std::uint64_t> waits = 0;
     std::atomic<std::uint64_t> cancelled = 0;
@@ -104,7 +104,8 @@ class AsioRuntime {
   }
   bool is_settled() const { return sum(&Counts::aborted) == sum(&Counts::cancelled); }
 
-  // A handler that calls step once and asks for the next such handler: others get their turn.
+  // A handler that calls step once and posts the next such handler, so other handlers run in
+  // between.
   template <class Step>
   void call_again(Step& step, std::uint32_t thread) {
     asio::post(loop_, [this, &step, thread] {
@@ -129,7 +130,7 @@ class AsioRuntime {
     }
   }
 
-  // On this thread and threads - 1 more.
+  // On this thread and `threads` - 1 other threads.
   void run_loop(std::uint32_t threads) {
     std::vector<std::jthread> others;
     for (std::uint32_t other = 1; other < threads; ++other) {
@@ -149,7 +150,7 @@ class AsioRuntime {
   std::vector<Counts> counts_;
   asio::io_context loop_;
   asio::executor_work_guard<asio::io_context::executor_type> keep_running_{loop_.get_executor()};
-  // Destroyed first: they belong to the loop.
+  // Destroyed first, because they belong to the loop.
   PageArray<asio::basic_waitable_timer<std::chrono::steady_clock>> timers_;
 };
 

@@ -1,23 +1,26 @@
-// runtime_bench: detent::Scheduler beside other timer runtimes, each with threads of its own.
+// runtime_bench: compares detent::Scheduler with other timer runtimes that have their own threads.
 //
 //     runtime_bench [--n 100k] [--reps 3] [--only pairs,churn,short,cancel,refresh,late,busy,idle]
 //                   [--box 0.3] [--samples 1000] [--csv FILE] [--quick]
 //
-//  - pairs   schedule and cancel from 1, 2 and 8 threads; delays 1 … 60 s; each thread cancels the
-//            oldest of its 64; n other timers lie there, spread over an hour
-//  - churn   the same, but the n timers are the threads' own, so each waits for n schedules
-//  - short   like pairs with delays of 10 … 100 ms, so that a timer is often the next one due
-//  - cancel  10 000 timers cancelled by the thread that scheduled them, or by another
-//  - refresh a random one of n pending timers moved to an hour from now
-//  - late    from deadline to callback: timers of 0.2 … 3 ms, one after the other, n others pending
-//  - busy    the same, beside a thread that spins
-//  - idle    n timers an hour away: CPU time, and how often the process was woken
+//  - pairs   Schedule and cancel from 1, 2 and 8 threads, with delays of 1 … 60 s. Each thread
+//            cancels the oldest of its 64 timers. n other timers are pending, spread over an hour.
+//  - churn   Like pairs, but the n timers belong to the threads. So each timer is pending during n
+//            schedules.
+//  - short   Like pairs with delays of 10 … 100 ms, so a new timer is often due first.
+//  - cancel  10 000 timers are cancelled by the thread that scheduled them, or by another thread.
+//  - refresh A random timer of n pending timers moves to an hour from now.
+//  - late    The time from deadline to callback. Timers of 0.2 … 3 ms follow one another, while n
+//            other timers are pending.
+//  - busy    Like late, while another thread uses the processor all the time.
+//  - idle    n timers are due in an hour: the CPU time, and how often the process wakes up.
 //
-// Every runtime first shows that its timers fire, and not when cancelled; after each run its own
-// counts must agree. Then they take turns in each workload, once to warm up and `reps` times to
-// measure. Times are wall time until the runtime has done all that it was asked. Tables show
-// medians; "x" columns are medians of what a runtime took in multiples of ours in the same turn,
-// "+" columns of its lateness over a bare timerfd's.
+// Each runtime must first show that its timers fire, and that cancelled timers do not. After each
+// run its own counts must agree. Then the repetitions of the runtimes are interleaved in each
+// workload: one to warm up, and `reps` to measure. Times are wall time until the runtime has done
+// all requests. Tables show medians. An "x" column has medians of the runtime's time divided by the
+// Scheduler's time in the same repetition. A "+" column has the runtime's lateness minus the
+// lateness of a bare timerfd.
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,10 +57,10 @@ struct Options {
   std::string csv = "runtime_bench.csv";
 };
 
-/// What one runtime answered in one turn, by measure, in the order of the columns.
+/// The results of one runtime in one repetition, by measure, in the order of the columns.
 using Values = std::vector<std::pair<std::string, double>>;
 
-/// What the columns derived from one turn compare with.
+/// The values that the "x" and "+" columns of one repetition are compared with.
 enum class Compared : std::uint8_t { not_at_all, with_ours, with_timerfd };
 
 struct Workload {
@@ -78,8 +81,7 @@ RuntimeLoad load_of(const Options& options, std::uint64_t seed) {
           .seed = seed};
 }
 
-/// Who owns the timers that are pending: the threads, each an equal share, or nobody, so that they
-/// only lie there.
+/// The use of the pending timers: the threads share them equally, or they are only pending.
 enum class Pending : std::uint8_t { in_windows, besides };
 
 Values schedule_and_cancel(RuntimePeer& peer, RuntimeLoad load, Pending pending,
@@ -191,7 +193,7 @@ std::vector<Workload> workloads(const std::set<std::string>& wanted) {
   return all;
 }
 
-/// Adds, for each runtime, what `base` makes of its values.
+/// Adds, for each runtime, the values that `base` derives from its values.
 void compare(const Workload& workload, const Values& base, Values& values) {
   if (workload.compared == Compared::not_at_all) return;
   const bool is_ratio = workload.compared == Compared::with_ours;
@@ -205,8 +207,8 @@ void compare(const Workload& workload, const Values& base, Values& values) {
   }
 }
 
-/// Ends the process when a runtime does not finish its turn: a timer that never fires is waited for
-/// for ever.
+/// Ends the process if a runtime does not finish its repetition. If a timer never fires, the
+/// runtime waits for it forever.
 void watch_turn(const Options& options) {
   std::signal(SIGALRM, [](int) {
     constexpr char kMessage[] = "runtime_bench: a runtime did not finish its turn\n";
@@ -218,7 +220,7 @@ void watch_turn(const Options& options) {
   alarm(static_cast<unsigned>(seconds));
 }
 
-/// A quarter of it, to warm up.
+/// A quarter of the load, to warm up.
 Options less_of(Options options) {
   options.box_seconds /= 4;
   options.idle_seconds /= 4;
@@ -226,7 +228,7 @@ Options less_of(Options options) {
   return options;
 }
 
-/// One turn of each runtime in one workload. Returns: who took part.
+/// One repetition of each runtime in one workload. Returns the runtimes that took part.
 std::vector<std::string> take_turns(const Workload& workload, const RuntimePeers& peers,
                                     const Options& options, std::uint32_t repetition,
                                     Results& results) {
@@ -270,7 +272,8 @@ bool verify(const RuntimePeers& peers, const Options& options) {
   return all_right;
 }
 
-/// Who else wants the cores: that is in every figure, since they are of wall time.
+/// Prints how much other programs use the cores. This affects every figure, because they are wall
+/// time.
 std::string machine_load() {
   double load = 0;
   std::ifstream("/proc/loadavg") >> load;

@@ -1,4 +1,4 @@
-// detent::Scheduler behind the shape of runtime_bench: default options, handles kept by number.
+// The adapter of detent::Scheduler for runtime_bench: default options, and an array of handles.
 #include <cstdint>
 #include <semaphore>
 #include <thread>
@@ -38,7 +38,7 @@ class DetentRuntime {
 
   template <class Start>
   void serve(Start start) {
-    // On the driver's thread, as all that follows: a handle belongs to one thread.
+    // On the driver's thread, like all later calls, because a handle belongs to one thread.
     scheduler_.schedule_after(std::chrono::seconds{0}, [&start] { start(); }).release();
     finished_.acquire();
   }

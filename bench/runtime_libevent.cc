@@ -1,6 +1,6 @@
-// libevent's timers behind the shape of runtime_bench. With one thread everything is called on the
-// loop's thread, on a base without locks. With several, evthread_use_pthreads makes a base safe to
-// call from all threads, beside one that runs the loop.
+// The adapter of libevent's timers for runtime_bench. With one thread, all calls run on the loop's
+// thread, on a base without locks. With several threads, another thread runs the loop, and
+// evthread_use_pthreads makes the base thread-safe.
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <event2/thread.h>
@@ -62,7 +62,7 @@ class LibeventRuntime {
       });
     }
     threads.clear();      // joins
-    while (!has_ended) {  // a loop that had not begun yet forgets that it was to end
+    while (!has_ended) {  // a loop that has not begun forgets a request to end
       event_base_loopbreak(loop_.get());
       std::this_thread::yield();
     }
@@ -85,14 +85,15 @@ class LibeventRuntime {
   static event_base* make_loop(std::uint32_t threads) {
     const std::unique_ptr<event_config, decltype(&event_config_free)> config(event_config_new(),
                                                                              &event_config_free);
-    // By default it is as coarse as epoll_wait: a millisecond.
+    // The default resolution is that of epoll_wait: a millisecond.
     int flags = EVENT_BASE_FLAG_PRECISE_TIMER;
     if (threads == 1) flags |= EVENT_BASE_FLAG_NOLOCK;
     event_config_set_flag(config.get(), flags);
     return event_base_new_with_config(config.get());
   }
 
-  // A timer's callback gets one pointer, which names the runtime; the loop tells which event it is.
+  // The callback of a timer gets one pointer, which is the runtime. The loop knows which event
+  // fired.
   // NOLINTNEXTLINE(google-runtime-int): libevent's type.
   static void on_timer(evutil_socket_t, short, void* argument) {
     auto& runtime = *static_cast<LibeventRuntime*>(argument);

@@ -1,6 +1,6 @@
-// libuv's uv_timer_t behind the shape of runtime_bench. A uv_loop_t belongs to one thread, so with
-// one thread everything is called on it; several threads hand their calls to the loop's thread as
-// libuv's manual says: through a queue behind a lock, and a uv_async_t that wakes the loop.
+// The adapter of libuv's uv_timer_t for runtime_bench. A uv_loop_t belongs to one thread. With one
+// thread, all calls run on it. Several threads pass their calls to the loop's thread, as the manual
+// of libuv recommends: through a queue with a lock, and a uv_async_t that wakes the loop.
 #include <uv.h>
 
 #include <atomic>
@@ -37,7 +37,8 @@ class LibuvRuntime {
   LibuvRuntime& operator=(const LibuvRuntime&) = delete;
 
   void schedule(std::uint32_t timer, std::chrono::microseconds delay) {
-    // It counts in milliseconds; one that must not fire before its time asks for the next one.
+    // libuv counts in milliseconds. A timer must not fire early, so it is set to the next
+    // millisecond.
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(delay);
     call({timer, static_cast<std::uint64_t>(milliseconds.count())});
   }
@@ -92,7 +93,7 @@ class LibuvRuntime {
     std::optional<std::uint64_t> milliseconds;  // empty: cancels
   };
 
-  // Threads that are faster than the loop must wait for it somewhere.
+  // Threads that are faster than the loop must wait for it here.
   static constexpr std::size_t kWaitingCalls = 1 << 16;
 
   void call(const Call& call) {
@@ -109,7 +110,7 @@ class LibuvRuntime {
   }
   void carry_out(const Call& call) {
     if (call.milliseconds) {
-      // Delays count from when the loop last looked at its clock; here a timer must not be early.
+      // Delays count from the loop's last reading of its clock, but a timer must not be early.
       if (is_serving_) uv_update_time(&loop_);
       uv_timer_start(&timers_[call.timer], &on_timer, *call.milliseconds, 0);
     } else {

@@ -1,4 +1,4 @@
-// The runtimes that this build has.
+// The runtimes of this build.
 #include "bench/runtime_peer.h"
 
 #include <algorithm>
@@ -6,7 +6,8 @@
 
 namespace detent::bench {
 
-// bench/CMakeLists.txt defines DETENT_BENCH_<PEER> as 1 for each library that it found, else as 0.
+// bench/CMakeLists.txt defines DETENT_BENCH_<PEER> as 1 for each library that it found, otherwise
+// as 0.
 
 RuntimePeers runtime_peers() {
   RuntimePeers peers;

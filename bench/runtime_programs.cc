@@ -1,6 +1,6 @@
-// Go's runtime timers and Netty's HashedWheelTimer behind the shape of runtime_bench: programs of
-// ours, peers_go/timers.go and peers_java/NettyTimers.java, that are asked a line a workload. Those
-// files say how they drive their runtimes.
+// The adapter of Go's runtime timers and Netty's HashedWheelTimer for runtime_bench. They are
+// programs, peers_go/timers.go and peers_java/NettyTimers.java, and get one line per workload.
+// Those files describe how they drive their runtimes.
 #include <unistd.h>
 
 #include <chrono>
@@ -60,7 +60,7 @@ class ProgramRuntime final : public RuntimePeer {
     std::ostringstream line;
     line << "idle " << load.pending << ' ' << load.seed;
     program_.ask_and_let_run(line.str());
-    std::this_thread::sleep_for(std::chrono::milliseconds{50});  // until the runtime has settled
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});  // until the runtime is idle
     const ProcessCost before = process_cost(program_.id());
     std::this_thread::sleep_for(std::chrono::duration<double>(load.seconds));
     const ProcessCost cost = process_cost(program_.id()) - before;

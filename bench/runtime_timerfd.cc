@@ -1,4 +1,4 @@
-// One thread that waits on a bare timerfd: the least lateness that this kernel has to offer.
+// One thread that waits on a bare timerfd: the smallest lateness that this kernel can reach.
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <time.h>

@@ -4,16 +4,16 @@
 //     void schedule(std::uint32_t timer, std::chrono::microseconds delay);
 //     void cancel(std::uint32_t timer);
 //     void refresh(std::uint32_t timer, std::chrono::microseconds delay);
-//     void run(step);       // calls step(thread) on each of its threads until that answers false;
-//                           // returns when the runtime has done all that it was asked
-//     void settle();        // waits for the latter
+//     void run(step);       // calls step(thread) on each of its threads until it returns false;
+//                           // returns when the runtime has done all requests
+//     void settle();        // waits until the runtime has done all requests
 //     void serve(start);    // calls start and lets timers fire until a callback calls finish
 //     void finish();
-//     std::uint64_t pending();  // in the runtime's own opinion, between two runs
+//     std::uint64_t pending();  // the runtime's own count, between two runs
 //
-// A runtime that is a loop calls everything on the loop's thread, as its programs do, where one
-// thread is asked for. Timers [0, load.pending) are those that only lie there; after them each
-// thread has a window of timers of its own, cancelled in the order in which they were scheduled.
+// With one thread, a runtime that is a loop runs all calls on the loop's thread, like its programs.
+// Timers [0, load.pending) are only pending. After them, each thread has its own window of timers,
+// and cancels the oldest timer of the window first.
 #pragma once
 
 #include <sched.h>
@@ -42,22 +42,22 @@
 
 namespace detent::bench {
 
-/// Gets the number of the timer that fired, perhaps on several threads at once.
+/// Gets the number of the timer that fired. Several threads can call it at the same time.
 using OnFire = std::function<void(std::uint32_t)>;
 
-/// The workloads that a runtime takes part in, besides schedule_and_cancel.
+/// The workloads of a runtime in addition to schedule_and_cancel.
 struct TakesPart {
-  bool cancel = false;  ///< its run must give each thread of the caller one of its own
+  bool cancel = false;  ///< run() must give each thread of the caller its own thread
   bool refresh = false;
-  bool lateness = false;  ///< and idle
+  bool lateness = false;  ///< lateness and idle
 };
 
-/// Names itself, and says how it is driven and how coarse it is.
+/// The name of a runtime, how it is driven, and its resolution.
 struct RuntimeCard {
   std::string name;
   std::string note;
   TakesPart takes_part;
-  std::chrono::microseconds unit{0};  ///< it may be early by so much
+  std::chrono::microseconds unit{0};  ///< a timer may be early by this time
 };
 
 template <class Runtime>
@@ -94,7 +94,7 @@ class InProcess final : public RuntimePeer {
     }
   }
 
-  // Where one thread is in its window.
+  // The position of one thread in its window.
   struct alignas(64) Lane {
     Rng random{0};
     std::uint64_t scheduled = 0;
@@ -106,7 +106,7 @@ class InProcess final : public RuntimePeer {
     return shortest + Microseconds{range == 0 ? 0 : random.below(range)};
   }
 
-  /// Timers [0, count), due from `shortest` on, spread over an hour.
+  /// Timers [0, count), spread over an hour that begins after `shortest`.
   static void fill(Runtime& runtime, std::uint32_t count, Microseconds shortest) {
     Rng random(count);
     for (std::uint32_t timer = 0; timer < count; ++timer) {
@@ -114,10 +114,10 @@ class InProcess final : public RuntimePeer {
     }
   }
 
-  /// Ends the process unless all timers that are armed are pending or have fired.
+  /// Ends the process unless every scheduled timer is pending or has fired.
   void check_pending(Runtime& runtime, const std::atomic<std::uint64_t>& fired,
                      std::uint64_t armed) const {
-    for (int look = 0; look < 1'000; ++look) {  // one may fire between the two readings
+    for (int look = 0; look < 1'000; ++look) {  // a timer may fire between the two readings
       if (runtime.pending() + fired == armed) return;
       std::this_thread::yield();
     }
@@ -160,8 +160,9 @@ std::uint64_t InProcess<Runtime>::count_wrong() {
       deadlines[timer] = Steady::now() + delay;
       (runtime.*how)(timer, delay);
     };
-    // Of four timers one fires as it was scheduled, one is moved to earlier, one to later, one is
-    // cancelled. All that must not fire where they are get time until that has been done.
+    // Of each four timers, one fires as scheduled, one moves to an earlier time, one moves to a
+    // later time, and one is cancelled. Timers that must not fire at their first deadline are due
+    // late enough for the move or the cancel.
     const bool refreshes = card_.takes_part.refresh;
     for (std::uint32_t timer = 0; timer < kTimers; ++timer) {
       arm(timer, timer % 4 == 0 ? 1 : 100, &Runtime::schedule);
@@ -221,7 +222,7 @@ std::optional<double> InProcess<Runtime>::schedule_and_cancel(const RuntimeLoad&
   return seconds * 1e9 / static_cast<double>(pairs);
 }
 
-// Two threads on two cores take turns: the first schedules timers, then one of them cancels them.
+// Two threads on two cores alternate: the first schedules timers, then one of the two cancels them.
 template <class Runtime>
 std::optional<CancelCost> InProcess<Runtime>::cancel(const RuntimeLoad& load) {
   if (!card_.takes_part.cancel) return std::nullopt;
@@ -232,8 +233,8 @@ std::optional<CancelCost> InProcess<Runtime>::cancel(const RuntimeLoad& load) {
   fill(runtime, load.pending, Microseconds{0});
 
   std::barrier<> turn(2);
-  double seconds[2] = {};  // by the canceller
-  double cancelled = 0;    // by each
+  double seconds[2] = {};  // by the cancelling thread
+  double cancelled = 0;    // by each thread
   const Stopwatch watch;
   bool more = true;
   std::uint32_t canceller = 1;
@@ -264,8 +265,8 @@ std::optional<CancelCost> InProcess<Runtime>::cancel(const RuntimeLoad& load) {
                     .other_thread = seconds[1] * 1e9 / cancelled};
 }
 
-// A random one of the pending timers is moved to an hour from now, as one does with the timeout of
-// a connection on which something arrived.
+// Moves a random pending timer to an hour from now, like the timeout of a connection that received
+// data.
 template <class Runtime>
 std::optional<double> InProcess<Runtime>::refresh(const RuntimeLoad& load) {
   if (!card_.takes_part.refresh) return std::nullopt;
@@ -297,7 +298,7 @@ std::vector<double> InProcess<Runtime>::lateness(const RuntimeLoad& load) {
   const auto schedule_next = [&] {
     const Microseconds delay = delay_between(random, load.shortest, load.longest);
     deadline = Steady::now() + delay;
-    // Two timers by turns: the one whose callback runs is left alone.
+    // Two timers alternate, because the timer of the running callback must not be scheduled.
     const auto turn = static_cast<std::uint32_t>(measured.size() % 2);
     running->schedule(load.pending + turn, delay);
   };
@@ -327,7 +328,7 @@ std::optional<ProcessCost> InProcess<Runtime>::idle(const RuntimeLoad& load) {
   std::atomic<bool> is_filled = false;
   std::jthread observer([&] {
     is_filled.wait(false);
-    std::this_thread::sleep_for(std::chrono::milliseconds{50});  // until the runtime has settled
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});  // until the runtime is idle
     const ProcessCost before = process_cost(getpid(), gettid());
     std::this_thread::sleep_for(std::chrono::duration<double>(load.seconds));
     cost = process_cost(getpid(), gettid()) - before;

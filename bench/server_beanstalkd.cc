@@ -1,5 +1,5 @@
-// beanstalkd, and detent by the same protocol: puts, reserves and deletes pipelined. Delays are
-// whole seconds, so they are rounded up, and a task is due so many seconds after its put was sent.
+// beanstalkd, and Detent with the same protocol: puts, reserves and deletes are pipelined. Delays
+// are whole seconds, so they are rounded up. The due time is the time of the put plus the delay.
 #include <filesystem>
 #include <string>
 #include <utility>

@@ -1,26 +1,29 @@
-// server_bench: `detent serve` beside other servers of delayed tasks, each with the promise it is
-// run with: beanstalkd, Redis, PostgreSQL and NATS, over loopback, 100 bytes of payload a task.
+// server_bench: compares `detent serve` with beanstalkd, Redis, PostgreSQL and NATS as servers of
+// delayed tasks. Connections use the loopback device, and tasks have a payload of 100 bytes. Each
+// row names the promise that its server keeps.
 //
 //     server_bench [--quick | --large] [--only accept,life,drain,waiting] [--servers NAME,NAME]
 //                  [--reps 3] [--box 1.5] [--waiting 1m] [--firing 100k] [--backlog 300k]
 //                  [--detent PROGRAM] [--folder DIR] [--csv FILE] [--json FILE]
 //
-//  - accept   tasks due within an hour: one connection and then 32, each waiting for its answer;
-//             then batches on two connections, in the best form that the protocol has
-//  - life     tasks due at once, put by 2 connections and taken and finished by 2 workers, in
-//             batches; a task counts when it is finished for good
-//  - drain    an overdue backlog, taken and finished by 2 workers, while 20 k/s are accepted
-//  - waiting  tasks that wait for longer than this takes: their memory and disk, once the server is
-//             at rest; then tasks due evenly over some seconds, 10 000 a second, for 4 workers
-//             that wait for them: how late they come, and that none comes early; then kill -9, and
-//             the time until the first task is accepted again
+//  - accept   Tasks that are due within an hour. First one connection, then 32 connections, each
+//             with one task per request. Then batches on two connections, in the fastest form of
+//             the protocol.
+//  - life     Due tasks are put by 2 connections, and taken and finished by 2 workers, in batches.
+//             A task counts when it is finished permanently.
+//  - drain    2 workers take and finish an overdue backlog, while the server accepts 20 k/s.
+//  - waiting  Tasks that are due long after the run: their memory and disk when the server is idle.
+//             Then tasks that are due evenly over some seconds, 10 000 per second, with 4 waiting
+//             workers: the lateness; no task may be early. Then kill -9: the time until the server
+//             accepts the first task again.
 //
-// The baseline is the disk itself: synced appends of 128 bytes to a file, beside each accept.
-// Servers take turns in each workload, one at a time, `reps` times; tables show medians. Each is
-// started by this program in a folder of its own under --folder, and its count of tasks is compared
-// with what it acknowledged: a server that lost, refused or invented one has an error instead of a
-// figure. Clients and servers share all cores. --quick takes below 2 minutes, the whole below 15;
-// --large lets 10 million tasks wait, once. Interrupted, it ends the servers but leaves the folder.
+// The baseline is the disk: appends of 128 bytes to a file with a sync after each, measured
+// together with each accept. The repetitions of the servers are interleaved, one server at a time.
+// Tables show medians. This program starts each server in a separate folder under --folder, and
+// compares its count of tasks with the acknowledged tasks. If a server lost, refused or invented a
+// task, its figure is an error. Clients and servers share all cores. --quick takes less than 2
+// minutes, the default less than 15. --large runs once with 10 million waiting tasks. An interrupt
+// ends the servers, but leaves the folder.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -115,7 +118,8 @@ Options parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
-/// The processor, and who else wants it: that is in every figure, since they are of wall time.
+/// Prints the processor, and how much other programs use it. This affects every figure, because
+/// they are wall time.
 std::string machine_line() {
   std::string model = "unknown processor";
   std::ifstream processors("/proc/cpuinfo");
@@ -130,14 +134,14 @@ std::string machine_line() {
   return text;
 }
 
-/// "a, b, c": a name may have a space in it.
+/// "a, b, c". The separator is a comma and a space, because names can contain spaces.
 std::string names_of(const ServerPeers& peers) {
   std::string names;
   for (const auto& peer : peers) names += (names.empty() ? "" : ", ") + peer->traits().name;
   return names;
 }
 
-/// All servers that are here and start; says which are not.
+/// All servers that are installed and start. Prints the names of the others.
 ServerPeers servers_at_hand(const Options& options) {
   ServerPeers all;
   all.push_back(detent_server(options.program, "always"));
@@ -172,7 +176,8 @@ ServerPeers servers_at_hand(const Options& options) {
   return here;
 }
 
-/// The share of the machine's time that neither we nor servers that have ended used since then.
+/// The share of the machine's time since then that other programs used: without this process and
+/// without ended servers.
 double foreign_share(const CpuUse& before, const Stopwatch& watch) {
   const CpuUse now = cpu_use();
   const double foreign = (now.everybody - before.everybody) - (now.ours - before.ours);
@@ -199,7 +204,7 @@ class Bench {
     foreign_share_ = foreign_share(before, watch);
   }
 
-  /// Returns: the exit status.
+  /// Returns the exit status.
   int print() const {
     report_.print();
     std::printf("others used %.0f %% of the machine meanwhile; %s\n", 100 * foreign_share_,

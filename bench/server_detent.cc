@@ -1,5 +1,5 @@
-// Detent over HTTP with keep-alive: a batch is one request of 1 000 tasks, a lease takes up to
-// 1 000, and its completion is one request. Lateness is told by the `due_at` of the answer.
+// Detent over HTTP with keep-alive. A batch is one request with 1 000 tasks, a lease takes up to
+// 1 000 tasks, and one request completes them. Lateness is computed from `due_at` of the answer.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,7 +1,7 @@
-// NATS JetStream with a stream on disk as a work queue: messages published one after the other and
-// acknowledged by the stream, fetched in batches, and acknowledged in turn with a confirmation. The
-// version that Debian 12 has knows no delays, so every task is due at once, and its files are
-// synced every two minutes.
+// NATS JetStream with a stream on disk as a work queue. Messages are published in sequence, and the
+// stream acknowledges them. Workers fetch batches, acknowledge each message and get a confirmation.
+// The version of Debian 12 has no delays, so every task is due immediately. It syncs its files
+// every two minutes.
 //
 // The protocol: https://docs.nats.io/reference/reference-protocols/nats-protocol, and the subjects
 // of JetStream: https://docs.nats.io/reference/reference-protocols/nats_api_reference
@@ -22,8 +22,8 @@ constexpr std::string_view kConsumer =
     R"("max_ack_pending":100000}})";
 
 struct NatsMessage {
-  std::string reply;      ///< where its acknowledgement goes
-  std::string status;     ///< "404", "408" …: there is no message; empty when this is one
+  std::string reply;      ///< the subject of its acknowledgement
+  std::string status;     ///< "404", "408" …: no message; empty for a message
   std::string_view text;  ///< valid until the next read
 };
 
@@ -103,7 +103,7 @@ class NatsClient final : public ServerClient {
     socket_.send(text_);
     text_.clear();
   }
-  /// Throws ServerError unless the answer is one of success.
+  /// Throws ServerError unless the answer means success.
   std::string_view request(std::string_view subject, std::string_view text) {
     publish(subject, text);
     flush();

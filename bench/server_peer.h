@@ -1,9 +1,9 @@
-// A server of delayed tasks as the workloads see it: what it promises, how it is started, and a
-// connection that schedules, takes and finishes tasks in the fastest form that its protocol has.
+// The interface of a server of delayed tasks for the workloads: its promise, its start, and a
+// connection. The connection schedules, takes and finishes tasks in the fastest form of its
+// protocol.
 //
-// A payload is 100 bytes of letters and digits in no order. It begins with when the task is due
-// (microseconds since 1970, 16 digits), so that lateness can be told for servers that do not state
-// the due time.
+// A payload is 100 random letters and digits. It begins with the due time (microseconds since 1970,
+// 16 digits), because some servers do not report the due time, and the lateness must be known.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace detent::bench {
 
-/// What is safe once the server has answered.
+/// The durability of a task when the server has answered.
 enum class Promise : std::uint8_t {
   memory,    ///< lost in a crash
   interval,  ///< on disk up to seconds later
@@ -36,11 +36,11 @@ struct TakenTask {
 };
 
 struct TakenTasks {
-  std::int64_t received_us = 0;  ///< when the answer was there; microseconds since 1970
+  std::int64_t received_us = 0;  ///< when the answer arrived; microseconds since 1970
   std::vector<TakenTask> tasks;
 };
 
-/// One connection. Every call throws ServerError when the server refuses. Thread-compatible.
+/// One connection. Every call throws ServerError if the server refuses. Thread-compatible.
 class ServerClient {
  public:
   virtual ~ServerClient() = default;
@@ -48,43 +48,44 @@ class ServerClient {
   /// Becomes readable when the answer to send_put arrives.
   virtual int descriptor() const = 0;
 
-  /// Schedules a task for each delay (milliseconds), in one request where the protocol has that,
-  /// else pipelined. Requires: the put before was received.
+  /// Schedules a task for each delay (milliseconds), in one request if the protocol allows it,
+  /// otherwise pipelined. Requires: the answer to the previous put was received.
   virtual void send_put(std::span<const std::int64_t> delays_ms) = 0;
-  /// Returns: how many of them were accepted.
+  /// Returns the number of accepted tasks.
   virtual std::size_t receive_put() = 0;
   std::size_t put(std::span<const std::int64_t> delays_ms) {
     send_put(delays_ms);
     return receive_put();
   }
 
-  /// Takes up to `max` tasks that are due; if there is none, waits for one, `wait_ms` at most.
+  /// Takes up to `max` due tasks. If no task is due, waits for a task for at most `wait_ms`.
   virtual TakenTasks take(std::size_t max, int wait_ms) = 0;
-  /// Returns: how many of them are done for good.
+  /// Returns the number of tasks that are finished permanently.
   virtual std::size_t finish(const std::vector<TakenTask>& tasks) = 0;
 
-  /// How many tasks the server holds, in any state.
+  /// The number of tasks of the server, in any state.
   virtual std::uint64_t count() = 0;
 };
 
-/// What a server can take part in, besides the accept and full life workloads.
+/// The workloads of a server in addition to accept and full life.
 struct Abilities {
-  bool delays = true;  ///< holds tasks back until they are due
-  bool drains = true;  ///< accepts 20 k/s beside a drain
+  bool delays = true;  ///< keeps tasks until they are due
+  bool drains = true;  ///< accepts 20 k/s during a drain
   bool waits = true;   ///< takes part in memory, disk and ready
   bool fires = true;   ///< takes part in lateness
-  /// Its memory can be told: what PostgreSQL shares counts only while a connection looks at it.
+  /// Its memory can be measured. Shared memory of PostgreSQL counts only while a connection uses
+  /// it.
   bool counts_memory = true;
-  bool survives = true;  ///< holds its tasks after kill -9
+  bool survives = true;  ///< still has its tasks after kill -9
 };
 
 struct PeerTraits {
   std::string name;
-  std::string form;  ///< how a batch is put and how it waits for due tasks
+  std::string form;  ///< how it puts a batch and how it waits for due tasks
   Promise promise;
-  std::size_t batch;  ///< tasks in its best put
+  std::size_t batch;  ///< tasks per put, at its fastest size
   Abilities can;
-  std::string missing;  ///< why it cannot take part; empty if it can
+  std::string missing;  ///< the reason if it cannot take part; otherwise empty
 };
 
 struct ServerPlace {
@@ -92,7 +93,7 @@ struct ServerPlace {
   std::uint16_t port;
 };
 
-/// Whether syncing may be left out because only the state after it matters: a million tasks with
+/// True if syncs may be left out, because only the state at the end matters. A million tasks with
 /// one sync each would take an hour.
 enum class Loading : std::uint8_t { as_promised, unsynced };
 
@@ -105,12 +106,12 @@ class ServerPeer {
 
   const PeerTraits& traits() const { return traits_; }
 
-  /// Makes what the server wants to find in an empty folder.
+  /// Creates the files that the server needs in an empty folder.
   virtual void prepare(const ServerPlace& /*place*/) {}
   virtual std::vector<std::string> command(const ServerPlace& place, Loading loading) const = 0;
   virtual Account account() const;
 
-  /// Throws ServerError while the server is not ready.
+  /// Throws ServerError if the server is not ready yet.
   virtual std::unique_ptr<ServerClient> connect(std::uint16_t port) = 0;
 
  private:
@@ -131,14 +132,14 @@ std::unique_ptr<ServerPeer> nats_server();
 /// Microseconds since 1970.
 std::int64_t wall_us();
 
-/// Appends the payload of a task due then; 16 to 100 bytes.
+/// Appends the payload of a task with this due time; 16 to 100 bytes.
 void append_payload(std::string& text, std::int64_t due_us, std::size_t size = 100);
 std::int64_t due_of_payload(std::string_view payload);
 
 void pause_for_poll();
 
-/// Asks `poll` every millisecond until it finds something or `wait_ms` are over: for servers that
-/// cannot let a worker wait.
+/// Calls `poll` every millisecond until it finds tasks or `wait_ms` are over. For servers without a
+/// call that waits.
 template <class Poll>
 TakenTasks poll_until_due(int wait_ms, Poll poll) {
   for (const std::int64_t end = wall_us() + wait_ms * std::int64_t{1'000};;) {

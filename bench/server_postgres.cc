@@ -1,9 +1,9 @@
-// PostgreSQL as a task queue: a table with an index by due time. Tasks are inserted from two arrays
-// by one prepared statement; workers take by DELETE … FOR UPDATE SKIP LOCKED and keep the
-// transaction open while they work, so that COMMIT finishes and a worker that dies gives its tasks
-// back. Nobody can wait for a time, so workers poll every millisecond.
+// PostgreSQL as a task queue: a table with an index by due time. One prepared statement inserts the
+// tasks of two arrays. Workers take tasks by DELETE … FOR UPDATE SKIP LOCKED, and keep the
+// transaction open while they work. COMMIT finishes the tasks; if a worker dies, its tasks return.
+// A client cannot wait for a time, so workers poll every millisecond.
 //
-// The protocol is version 3, spoken by hand:
+// This file implements protocol version 3 without a library:
 // https://www.postgresql.org/docs/15/protocol-message-formats.html
 #include <unistd.h>
 
@@ -51,12 +51,12 @@ std::size_t from_big_endian(std::string_view bytes) {
   return value;
 }
 
-/// `text` with the byte 0 that ends it.
+/// `text` with a 0 byte at the end.
 std::string terminated(std::string_view text) { return std::string(text) + '\0'; }
 
-/// What the answers up to the next ReadyForQuery say.
+/// The contents of the answers up to the next ReadyForQuery.
 struct PostgresAnswer {
-  std::size_t rows_changed = 0;           // by the last command that says so
+  std::size_t rows_changed = 0;           // by the last command with a row count
   std::vector<std::string> first_column;  // of each row
 };
 
@@ -181,7 +181,7 @@ class PostgresServer final : public ServerPeer {
  public:
   using ServerPeer::ServerPeer;
 
-  /// initdb once, then copies of what it made.
+  /// Runs initdb once, and later copies its result.
   void prepare(const ServerPlace& place) override {
     if (made_.empty()) {
       made_ = place.folder.parent_path() / "postgres-made";

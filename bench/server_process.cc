@@ -41,7 +41,7 @@ namespace fs = std::filesystem;
                          ::setuid(options.account.user) == 0;
     if (!changed) _exit(126);
   }
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of account would undo it
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // after the change of user, which would reset it
   ::execv(arguments[0], arguments.data());
   std::perror(arguments[0]);
   _exit(127);
@@ -133,7 +133,7 @@ std::uint64_t disk_bytes(const fs::path& folder) {
 }
 
 ServerProcess::ServerProcess(const ProcessOptions& options) : log_(options.log) {
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // its children are ours to wait for once it is gone
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // after its end, this process can wait for its children
   std::vector<std::string> copies = options.command;
   std::vector<char*> arguments;
   for (std::string& copy : copies) arguments.push_back(copy.data());

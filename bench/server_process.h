@@ -1,5 +1,6 @@
-// A server as a process of ours: started on a free port, measured by the kernel's books, and ended
-// with all its children, however it groups them (PostgreSQL gives each a session of its own).
+// A server as a child process: started on a free port, measured with figures of the kernel, and
+// ended with all its children. Process groups are not enough for that, because PostgreSQL starts
+// each child in a separate session.
 #pragma once
 
 #include <sys/types.h>
@@ -13,68 +14,69 @@
 
 namespace detent::bench {
 
-/// CPU time in seconds, all cores together.
+/// CPU time in seconds, summed over all cores.
 struct CpuUse {
   double everybody = 0;
-  double ours = 0;  ///< this process, and servers that have ended
+  double ours = 0;  ///< this process, and ended servers
 };
 CpuUse cpu_use();
 
-/// Who a server runs as.
+/// The user of a server.
 struct Account {
   uid_t user;
   gid_t group;
 };
 
-/// Ourselves; but when we are root, an account without rights, for servers that refuse root.
+/// The current user. For root, a user without rights, because some servers refuse root.
 Account unprivileged_account();
 
-/// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
+/// A TCP port of 127.0.0.1 that was free just before the call.
 std::uint16_t free_port();
 
-/// The program of this name in PATH or in `more_folders`; empty when there is none.
+/// The program with this name in PATH or in `more_folders`; empty if it is not found.
 std::filesystem::path find_program(const std::string& name,
                                    const std::vector<std::filesystem::path>& more_folders = {});
 
-/// Bytes of the files under a folder, without what is only reserved. PostgreSQL's log of changes
-/// (pg_wal), which is recycled at a size of its own, is left out.
+/// Bytes of the files under a folder, without reserved space. The write-ahead log of PostgreSQL
+/// (pg_wal) is left out, because its size does not depend on the tasks.
 std::uint64_t disk_bytes(const std::filesystem::path& folder);
 
 struct ProcessOptions {
   std::vector<std::string> command;
-  std::filesystem::path log;  ///< where its output goes
+  std::filesystem::path log;  ///< the file for its output
   Account account;
 };
 
 /// Thread-compatible. The process ends with this object, and with this program.
 class ServerProcess {
  public:
-  /// Throws ServerError when there is no such program.
+  /// Throws ServerError if the program does not exist.
   explicit ServerProcess(const ProcessOptions& options);
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  /// Throws ServerError, with the end of its log, when the process has ended.
+  /// Throws ServerError, with the end of its log, if the process has ended.
   void check_alive();
 
-  /// SIGKILL to it and all its children; returns when they are gone. Does nothing the second time.
+  /// Sends SIGKILL to the process and all its children, and returns when they have ended.
+  /// Idempotent.
   void kill();
 
   /// Waits for the process to end by itself. Throws ServerError unless it exits with 0.
   void wait_until_done();
 
-  /// Proportional set size, its children's included: what is shared counts once.
+  /// Proportional set size of the process and its children. Shared memory counts once.
   std::uint64_t memory_bytes() const;
 
-  /// Of the process alone, without children; what threads used that have ended is not in it.
+  /// Of the process without its children, and without threads that have ended.
   ProcessCost cost() const { return process_cost(id_); }
 
  private:
   std::string end_of_log() const;
 
   std::filesystem::path log_;
-  pid_t id_ = 0;  // 0 once it has ended and been waited for
+  pid_t id_ = 0;  // 0 after it has ended and was waited for
 };
 
 }  // namespace detent::bench

@@ -1,7 +1,7 @@
-// Redis as a delay queue: a sorted set of ids by due time and a hash of payloads, written by one
-// ZADD and one HSET of many members in a transaction; a script moves what is due to a set of
-// leases; ZREM and HDEL finish. Redis lets nobody wait for a score, so workers poll every
-// millisecond. Leases that run out would need a second poller, which is left out.
+// Redis as a delay queue. A sorted set has the ids by due time, and a hash has the payloads. A
+// transaction with one ZADD and one HSET writes many of them. A script moves due tasks to a set of
+// leases. ZREM and HDEL finish tasks. In Redis a client cannot wait for a score, so workers poll
+// every millisecond. Expired leases would need a second poller, which is left out.
 #include <atomic>
 #include <string>
 
@@ -116,7 +116,7 @@ class RedisClient final : public ServerClient {
     for (const std::string_view part : parts) add_part(part);
   }
 
-  /// Sends what was added. Returns: the last of so many answers.
+  /// Sends the added commands, reads this number of answers and returns the last.
   RedisAnswer ask(int answers) {
     socket_.send(text_);
     text_.clear();
@@ -124,7 +124,7 @@ class RedisClient final : public ServerClient {
     return read_answer();
   }
 
-  /// The members of a set of which both commands of a transaction say so.
+  /// The number of members that both commands of a transaction report.
   std::size_t done_in_transaction() {
     for (int i = 0; i < 3; ++i) read_answer();
     const RedisAnswer answer = read_answer();

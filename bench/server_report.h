@@ -1,4 +1,4 @@
-// The figures of server_bench: medians beside the targets, as a table and as JSON.
+// The figures of server_bench: medians and targets, as a table and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -14,50 +14,51 @@ namespace detent::bench {
 
 enum class Better : std::uint8_t { more, less };
 
-/// With whom ours is compared: servers that promise as much or more, or all that know delays.
+/// The servers that Detent is compared with: servers with the same promise or a stronger promise,
+/// or all servers that support delays.
 enum class Rivals : std::uint8_t { same_promise, with_delays };
 
 /// A row of the table.
 struct Measure {
   std::string name;   ///< as in ServerFigures
-  std::string title;  ///< what it is, and its unit
+  std::string title;  ///< description and unit
   Better better;
   Rivals rivals;
   std::optional<double> target;
-  std::uint32_t target_from = 0;  ///< the target is judged with so many tasks waiting, or more
-  std::string judged = "detent";  ///< the column that is compared; without it there is no row
+  std::uint32_t target_from = 0;  ///< the target applies from this number of waiting tasks
+  std::string judged = "detent";  ///< the column that is compared; the row needs it
 };
 
 struct Column {
   std::string name;
   Promise promise;
-  bool delays;  ///< it holds tasks back until they are due
+  bool delays;  ///< it keeps tasks until they are due
 };
 
-/// What became of one measure: ours beside the best rival and the target. Absent is what nobody
-/// measured.
+/// The result of one measure: Detent, the best rival and the target. Values that were not measured
+/// are empty.
 struct Verdict {
   std::optional<double> ours;
   std::string best_rival;
-  std::optional<double> ratio;  ///< ours to the best rival; above 1 is better than it
+  std::optional<double> ratio;  ///< Detent compared with the best rival; above 1, Detent is better
   std::optional<bool> is_met;
 };
 
 class ServerReport {
  public:
-  /// `waiting`: how many tasks wait in the workload of that name.
+  /// `waiting`: the number of tasks in the workload of this name.
   ServerReport(std::vector<Column> columns, std::uint32_t waiting);
 
   void add(const std::string& measure, const std::string& server, double value);
-  /// The server has no figures for any measure of that workload, whatever else was added.
+  /// The server failed in this workload. Its figures of the workload do not count.
   void add_error(const std::string& workload, const std::string& server, const std::string& what);
 
   std::optional<double> median(const std::string& measure, const std::string& server) const;
   Verdict judge(const Measure& measure) const;
 
   void print() const;
-  /// `head`: further members of the outermost object, as JSON with a comma at the end. Returns:
-  /// whether the file could be written.
+  /// `head`: more members of the outermost object, as JSON with a comma at the end. Returns false
+  /// if the file could not be written.
   bool write_json(const std::string& path, const std::string& head) const;
 
   /// No server failed in any workload.

@@ -1,6 +1,6 @@
-// The client's end of one TCP connection to a server on this machine: blocking, buffered, no
-// library. The protocols of bench/server_*.cc format requests and scan answers on it by hand, so
-// that every server is asked by the same code and none pays for a slow client.
+// The client's end of a TCP connection to a server on this machine: blocking, buffered, and without
+// a library. bench/server_*.cc implement the protocols on it. So all servers have the same client
+// code, and no server has a slow client.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace detent::bench {
 
-/// A server did not start, answer or count as it should: the figure becomes an error.
+/// A server did not start, did not answer, or reported a wrong count. The figure becomes an error.
 class ServerError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Thread-compatible. Every call throws ServerError when the server closes the connection or does
-/// not answer for 90 seconds.
+/// Thread-compatible. Every call throws ServerError if the server closes the connection or does not
+/// answer for 90 seconds.
 class Socket {
  public:
   /// Connects to 127.0.0.1.
@@ -30,9 +30,9 @@ class Socket {
 
   void send(std::string_view bytes);
 
-  /// Reads up to the next CR LF. Returns: the line without it; valid until the next read.
+  /// Reads up to the next CR LF. Returns the line without it; valid until the next read.
   std::string_view read_line();
-  /// Reads `count` bytes. Returns: them; valid until the next read.
+  /// Reads `count` bytes and returns them; valid until the next read.
   std::string_view read(std::size_t count);
 
   int descriptor() const { return descriptor_; }
@@ -43,11 +43,11 @@ class Socket {
 
   int descriptor_;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0;  // what is unread: buffer_[begin_, end_)
+  std::size_t begin_ = 0;  // unread bytes: buffer_[begin_, end_)
   std::size_t end_ = 0;
 };
 
-/// The number that follows the first `name` in `text`. Throws ServerError when there is none.
+/// The number that follows the first `name` in `text`. Throws ServerError if it is missing.
 std::int64_t number_after(std::string_view text, std::string_view name);
 
 /// How often `part` occurs in `text`.

@@ -18,8 +18,8 @@
 namespace detent::bench {
 namespace {
 
-constexpr std::size_t kWorkers = 2;           // of full life and drain; as many connections put
-constexpr std::size_t kFiringWorkers = 4;     // each away while it completes
+constexpr std::size_t kWorkers = 2;  // for full life and drain; the same number of connections put
+constexpr std::size_t kFiringWorkers = 4;     // a worker does not wait while it completes
 constexpr std::uint64_t kMostAhead = 20'000;  // tasks that wait for workers in full life
 constexpr double kDrainAcceptRate = 20'000;
 constexpr double kFiringRate = 10'000;
@@ -47,7 +47,7 @@ class Delays {
 
 Delays within_an_hour(std::uint64_t seed) { return {1'000, 3'600'000, seed}; }
 Delays due_at_once() { return {0, 0, 0}; }
-/// Uniform in an hour that begins when the workload is over.
+/// Uniform in the hour after the workload.
 Delays long_after(const ServerSizes& sizes, std::uint64_t seed) {
   const std::int64_t first = 300'000 + sizes.waiting / 20;
   return {first, first + 3'600'000, seed};
@@ -59,8 +59,8 @@ void put_all(ServerClient& client, std::span<const std::int64_t> delays, Progres
   progress.accepted.fetch_add(accepted, std::memory_order_relaxed);
 }
 
-/// One task at a time on each connection, all served by this thread, for so many seconds.
-/// Returns: tasks a second.
+/// One task at a time on each connection, all on this thread, for this number of seconds. Returns
+/// tasks per second.
 double put_singly(const RunningServer& server, std::size_t connections, double seconds,
                   Progress& progress) {
   Delays delays = within_an_hour(connections);
@@ -92,7 +92,7 @@ double put_singly(const RunningServer& server, std::size_t connections, double s
   return static_cast<double>(accepted) / watch.wall_seconds();
 }
 
-/// Batches on two connections, a thread each, until `is_enough`. Returns: tasks a second.
+/// Batches on two connections, with a thread each, until `is_enough`. Returns tasks per second.
 template <class IsEnough>
 double put_batches(const RunningServer& server, const std::vector<Delays>& delays,
                    Progress& progress, IsEnough is_enough) {
@@ -111,7 +111,7 @@ double put_batches(const RunningServer& server, const std::vector<Delays>& delay
   return static_cast<double>(accepted) / watch.wall_seconds();
 }
 
-/// Puts exactly `count` tasks. Returns: tasks a second.
+/// Puts exactly `count` tasks. Returns tasks per second.
 double put_count(const RunningServer& server, const std::vector<Delays>& delays,
                  std::uint32_t count, Progress& progress) {
   std::atomic<std::int64_t> left{count};
@@ -127,9 +127,8 @@ void finish_all(ServerClient& client, const TakenTasks& taken, Progress& progres
   progress.finished.fetch_add(finished, std::memory_order_relaxed);
 }
 
-/// Takes and finishes one round. Returns: whether there was anything. With work at hand a peer
-/// without batches can pipeline its requests only when they do not wait, so waiting is the second
-/// choice.
+/// Takes and finishes one round. Returns false if there were no tasks. It first asks without
+/// waiting, because a peer without batches can pipeline only requests that do not wait.
 bool work_once(ServerClient& client, std::size_t max, Progress& progress) {
   TakenTasks taken = client.take(max, 0);
   if (taken.tasks.empty()) taken = client.take(max, 50);
@@ -142,7 +141,7 @@ void pause_us(std::int64_t microseconds) {
   std::this_thread::sleep_for(std::chrono::microseconds{std::max<std::int64_t>(0, microseconds)});
 }
 
-/// Puts `chunk` tasks at once, at a steady rate a second, until `is_enough`.
+/// Puts chunks of `chunk` tasks at a steady rate until `is_enough`.
 template <class IsEnough>
 void put_steadily(ServerClient& client, Delays delays, std::size_t chunk, double rate,
                   Progress& progress, IsEnough is_enough) {
@@ -154,7 +153,7 @@ void put_steadily(ServerClient& client, Delays delays, std::size_t chunk, double
   }
 }
 
-/// Milliseconds from due to the worker; throws ServerError when one is negative.
+/// Milliseconds from the due time to the worker. Throws ServerError if a value is negative.
 ServerFigures lateness_of(std::vector<double> late_ms) {
   std::ranges::sort(late_ms);
   if (late_ms.front() < 0) {
@@ -202,8 +201,8 @@ ServerFigures fire(const RunningServer& server, const ServerSizes& sizes) {
   return lateness_of(std::move(all));
 }
 
-/// 128 bytes appended to a file and synced, so many times a second: what one connection cannot
-/// exceed when an answer means "on disk".
+/// The rate of appending 128 bytes to a file with a sync, per second. One connection cannot exceed
+/// this rate if an answer means "on disk".
 double fdatasync_rate(const ServerSizes& sizes) {
   const std::filesystem::path path = sizes.folder / "fdatasync";
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -251,7 +250,7 @@ ServerFigures measure_life(ServerPeer& peer, const ServerSizes& sizes) {
   const RunningServer server(peer, sizes.folder);
   Progress progress;
   std::atomic<std::size_t> putting{kWorkers};
-  std::vector<double> ended(kWorkers);  // when each worker finished its last task, s
+  std::vector<double> ended(kWorkers);  // seconds: when each worker finished its last task
   std::vector<std::function<void()>> bodies;
   const auto put = [&] {
     const auto client = server.connect();
@@ -329,12 +328,12 @@ ServerFigures measure_waiting(ServerPeer& peer, const ServerSizes& sizes) {
   if (loading == Loading::as_promised) figures.emplace_back("load", rate);
   server.expect_count(progress.accepted.load());
   pause_us(static_cast<std::int64_t>(sizes.box_seconds * 1e6));
-  server.let_rest();  // what is done later gets done
+  server.let_rest();  // let background work finish
   const double disk = static_cast<double>(server.disk_bytes()) - empty_disk;
   if (can.counts_memory) {
     figures.emplace_back("memory", static_cast<double>(server.memory_bytes()) / 1e6);
   }
-  if (can.survives && disk > 0) {  // else it still fits in files made before
+  if (can.survives && disk > 0) {  // otherwise the data still fits into existing files
     figures.emplace_back("disk", disk / static_cast<double>(progress.accepted.load()));
   }
   if (can.fires) {

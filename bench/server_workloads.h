@@ -1,8 +1,8 @@
-// What server_bench measures of each server; see the head of server_bench.cc for the workloads.
+// The workloads of server_bench for one server. The head of server_bench.cc describes them.
 //
-// Every one starts the server in an empty folder, does the work over loopback, and compares what
-// the server counts with what it acknowledged: a figure comes from work that was really done, or
-// there is a ServerError instead.
+// Each workload starts the server in an empty folder, does the work over loopback, and compares the
+// server's count of tasks with the acknowledged tasks. So each figure comes from completed work;
+// otherwise the workload throws ServerError.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace detent::bench {
 
 struct ServerSizes {
-  double box_seconds = 1.5;           ///< how long a rate is measured
+  double box_seconds = 1.5;           ///< the time to measure a rate
   std::uint32_t waiting = 1'000'000;  ///< tasks that wait in `waiting`
   std::uint32_t firing = 100'000;     ///< tasks that become due there, 10 000 a second
   std::uint32_t backlog = 300'000;    ///< overdue tasks in `drain`
@@ -26,7 +26,7 @@ struct ServerSizes {
 /// Values by measure, in the order of the table's rows.
 using ServerFigures = std::vector<std::pair<std::string, double>>;
 
-/// Starts and stops it. Throws ServerError with what it said when it cannot take part.
+/// Starts and stops the server. Throws ServerError with its output if it cannot take part.
 void try_server(ServerPeer& peer, const ServerSizes& sizes);
 
 ServerFigures measure_accept(ServerPeer& peer, const ServerSizes& sizes);

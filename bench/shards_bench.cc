@@ -1,12 +1,12 @@
-// shards_bench: how 100 nodes share out 1 024 shards, in simulated time.
+// shards_bench: how 100 nodes divide 1 024 shards among them, in simulated time.
 //
 //     shards_bench [--nodes 100] [--shards 1024] [--lease 5] [--seed 1]
 //
-// Nodes run the shard keeper (cluster/shard_keeper.h) on one lease table in memory; the clock is
-// moved from step to step, so what is printed does not depend on the machine. Told for each event:
-// how long until every shard is served and all shares are equal, and how often the table was asked
-// in the busiest second and at rest. Closing a shard takes 200 ms, opening none: what opening costs
-// on a real store comes on top.
+// The nodes run the shard keeper (cluster/shard_keeper.h) on one lease table in memory. The clock
+// moves from step to step, so the output does not depend on the machine. For each event the output
+// has the time until every shard is served and all nodes have equal shares. It also has the number
+// of calls to the table in the busiest second and at rest. Closing a shard takes 200 ms, and
+// opening takes no time; on a real store, add the time to open.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,11 +1,12 @@
-// CPU time of the calling thread, for benchmarks: unlike wall time it leaves out what others run.
+// CPU time of the calling thread, for benchmarks. Unlike wall time, it does not include other
+// programs.
 #pragma once
 
 #include <time.h>
 
 namespace detent::bench {
 
-/// Starts when it is made.
+/// Starts at construction.
 class Stopwatch {
  public:
   Stopwatch()
@@ -15,11 +16,11 @@ class Stopwatch {
   /// CPU seconds of this thread since the start. Costs about 0.2 µs.
   double seconds() const { return seconds_of(CLOCK_THREAD_CPUTIME_ID) - cpu_start_; }
 
-  /// Seconds on the wall since the start. Costs about 0.02 µs, so it can time a few hundred
-  /// nanoseconds; what others run is in it.
+  /// Seconds of wall time since the start. Costs about 0.02 µs, so it can measure a few hundred
+  /// nanoseconds. It includes the time of other programs.
   double wall_seconds() const { return seconds_of(CLOCK_MONOTONIC_RAW) - wall_start_; }
 
-  /// CPU nanoseconds for each of `count` operations.
+  /// CPU nanoseconds per operation, for `count` operations.
   double nanoseconds_each(double count) const { return seconds() * 1e9 / count; }
 
  private:

@@ -1,29 +1,30 @@
-// store_bench: how fast the RocksDB store accepts, reads back, finds and removes tasks.
+// store_bench: how fast the RocksDB store accepts, reads, finds and removes tasks.
 //
 //     store_bench [--tasks 2m] [--batch N] [--folder DIR] [--rest SECONDS] [--csv FILE]
 //
-// Varies the batch size, unless one is given: every write is synced, so small batches show the disk
-// and large ones the processor. Only the largest takes all of the tasks; 256 a third, 1 a
-// thousandth. The tasks are those of a busy server: ids rise, due times are uniform in the next 30
-// days, 100 bytes of random payload (about 130 bytes a record). The baseline is the disk itself:
-// the same records appended to a file, with one fdatasync a batch. Measured, in this order:
+// Without --batch, the batch size varies. Every write is synced, so small batches measure the disk
+// and large batches measure the processor. Only the largest size uses all tasks; the size 256 uses
+// a third, and the size 1 a thousandth. The tasks are those of a busy server: ids rise, due times
+// are uniform in the next 30 days, and payloads are 100 random bytes (about 130 bytes per record).
+// The baseline is the disk: the same records appended to a file, with one fdatasync per batch. The
+// measures, in their order:
 //
-//  - disk, accept /s      tasks a second of wall time, of the baseline and of the store
-//  - longest ms           one write of these
-//  - accept us            CPU of the process's threads a task accepted, settles and compactions up
-//                         to the end of the last write included
-//  - open ms, memory MB   opened again, and the most memory that the process had until then
-//  - disk B               of the data folder a task, then
-//  - page, place, find /s   all tasks in due order; half a million by place and by id
-//  - fresh ms             a page of the due order that nobody has read for long: the median of some
-//  - worn ms              the same, when five sixths of the tasks, all before it, have ended; it
-//                         is the first page now. "worn of fresh" is what that costs
-//  - remove /s            tasks ended
-//  - empty ms             the first page when all have ended
-//  - emptied %            the data folder then, of what it was with all of them, once the store has
-//                         come to rest (unchanged for SECONDS, 5); nobody asks it to compact,
-//                         because the server does not
-//  - restarted %          the same after it was closed and opened again
+//  - disk, accept /s      tasks per second of wall time, for the baseline and for the store
+//  - longest ms           the longest of these writes
+//  - accept us            CPU time per accepted task, all threads of the process, with settles and
+//                         compactions until the end of the last write
+//  - open ms, memory MB   time to reopen the store, and the largest memory of the process so far
+//  - disk B               size of the data folder per task, after that
+//  - page, place, find /s   tasks per second: all in due order; half a million by place and by id
+//  - fresh ms             the median of some pages in due order that were not read recently
+//  - worn ms              the same for the first page after five sixths of the tasks, all tasks
+//                         before the page, were removed. "worn of fresh" is the ratio.
+//  - remove /s            removed tasks
+//  - empty ms             the first page after all tasks were removed
+//  - emptied %            size of the data folder then, compared with its size with all tasks. It
+//                         is measured when the folder has not changed for SECONDS (5). No request
+//                         asks RocksDB to compact, because the server does not ask either.
+//  - restarted %          the same after the store was closed and opened again
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -56,11 +57,11 @@ constexpr std::int64_t kStartMs = 1'700'000'000'000;
 constexpr std::uint64_t kMonthMs = std::uint64_t{30} * 24 * 3'600'000;
 constexpr std::size_t kPage = 1'000;
 constexpr std::size_t kLookups = 500'000;
-// Pages whose median is told, and how many tasks lie between them.
+// The number of measured pages, and the number of tasks between them.
 constexpr std::size_t kFronts = 11;
 constexpr std::size_t kFrontStep = 20'000;
 constexpr std::uint32_t kLeastTasks = 10'000;
-// A store that does not come to rest is waited for so many times as long as a rest takes.
+// The longest wait for a store that does not come to rest, in multiples of the rest time.
 constexpr int kMostRests = 12;
 
 StoredTask sample_task(TaskId id, Rng& rng) {
@@ -159,14 +160,14 @@ void find_by_id(Store& store, std::span<const Place> places) {
   for (const Place& place : places) DETENT_CHECK(store.find(place.id).value().has_value());
 }
 
-/// So many of them, evenly over all.
+/// This number of places, spread evenly over all.
 std::vector<Place> sample_of(const std::vector<Place>& places, std::size_t count) {
   std::vector<Place> sample;
   for (std::size_t i = 0; i < count; ++i) sample.push_back(places[i * places.size() / count]);
   return sample;
 }
 
-/// Seconds for the page after a place.
+/// Seconds to read the page after a place.
 double read_page(Store& store, const Place& after) {
   return measure([&] {
     const Result<TaskPage> page = store.read(after, end_of(Lane::due), kPage);
@@ -192,7 +193,7 @@ std::unique_ptr<Store> open_store(const std::string& path) {
 double folder_bytes(const std::string& path) {
   double bytes = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-    std::error_code gone;  // RocksDB removes tables meanwhile
+    std::error_code gone;  // RocksDB may remove tables during the loop
     const std::uintmax_t size = entry.is_regular_file(gone) ? entry.file_size(gone) : 0;
     if (!gone) bytes += static_cast<double>(size);
   }
@@ -205,7 +206,8 @@ double most_memory_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1'024;
 }
 
-/// Bytes of the folder once it has not changed for `rest`: what RocksDB does behind is done.
+/// Bytes of the folder after it has not changed for `rest`, so the background work of RocksDB is
+/// done.
 double bytes_at_rest(const std::string& path, MonotonicTime::duration rest) {
   SystemClock clock;
   Doorbell never;
@@ -224,7 +226,7 @@ double bytes_at_rest(const std::string& path, MonotonicTime::duration rest) {
 /// One store, from its first task to its last.
 class Life {
  public:
-  /// `add` is given each measure and its value.
+  /// `add` gets each measure and its value.
   using Add = std::function<void(const char* measure, double value)>;
 
   Life(std::string folder, std::size_t batches, std::size_t batch_tasks,
@@ -283,7 +285,8 @@ class Life {
   }
 
   void remove_all() {
-    // Where the pages begin: before the last sixth, the last of them right there.
+    // The places of the pages. They are before the last sixth of the tasks; the last page begins
+    // directly there.
     const std::size_t most = places_.size() * 5 / 6;
     const std::size_t step = std::min(kFrontStep, most / kFronts);
     std::vector<double> fresh;
@@ -310,7 +313,7 @@ class Life {
     add_("restarted %", 100 * bytes_at_rest(data_, rest_) / full_bytes_);
   }
 
-  /// Those of the places from `begin` to `end`. Returns: seconds.
+  /// The tasks at the places from `begin` to `end`. Returns seconds.
   double remove(std::size_t begin, std::size_t end) {
     return measure([&] {
       while (begin < end) {
@@ -334,8 +337,8 @@ class Life {
   std::vector<Place> places_;  // in due order
 };
 
-/// How many of the tasks a run with such batches takes. With one sync a task a thousandth of them
-/// takes as long.
+/// The number of tasks for this batch size. With one sync per task, a thousandth of the tasks takes
+/// as long.
 std::size_t share_of(std::uint32_t tasks, std::size_t batch_tasks) {
   if (batch_tasks == 1) return tasks / 1'000;
   return batch_tasks < kPage ? tasks / 3 : tasks;

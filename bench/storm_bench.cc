@@ -1,17 +1,19 @@
-// storm_bench: what a million tasks due in one second in one queue do to another queue.
+// storm_bench: how a million tasks that are due in one second in one queue affect another queue.
 //
 //     storm_bench [--tasks 1m] [--server build/release/detent] [--csv FILE]
 //
-// The engine on its thread and the RocksDB store, every commit synced, in this process; with
-// `--server` a process of its own, and workers that wait over HTTP, who are what users see. Queue
-// "storm" gets `--tasks` tasks whose due times are spread over one second, and nobody works for it.
-// Queue "calm" has a task due every millisecond and four workers that wait for them, lease and
-// complete. Measured is how late the tasks of "calm" are handed out: in the seconds before the
-// storm (while the first of them end, its tasks are still being loaded), in the second of the
-// storm, and in the ten seconds after, when the backlog moves to disk. The first run is without a
-// storm (unloaded), in a third one eight workers take the tasks of the storm, too. Milliseconds;
-// the goal is a p99 in the storm of at most twice the one of the same second without a storm, which
-// the CSV file has as "p99 of calm". TMPDIR says where the data is.
+// By default, the engine and the RocksDB store run in this process, with a sync after every commit.
+// With `--server` they run in a server process, and workers wait over HTTP, as they do for users.
+// The due times of the `--tasks` tasks of queue "storm" are spread over one second, and this queue
+// has no workers. Queue "calm" has a task due in each millisecond. Four workers wait for its tasks,
+// lease and complete them.
+//
+// The figures are the lateness of the tasks of "calm", in three periods: the seconds before the
+// storm (its tasks are still being loaded when this period begins), the second of the storm, and
+// the ten seconds after it, when the backlog moves to disk. The first run has no storm. The second
+// run has a storm. In the third run, eight workers also take the tasks of the storm. Figures are
+// milliseconds. In the storm, the p99 should be at most twice the p99 of the same second without a
+// storm. The CSV file has this ratio as "p99 of calm". TMPDIR is the folder of the data.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -57,7 +59,7 @@ class Storm {
     const WallTime storm = now + kStormAfter;
     start_ = now;
     if (tasks_ > 0) load("storm", tasks_, storm, kStormFor);
-    // Loading takes its time; what is measured begins when it is over.
+    // Loading takes a while. The measurement begins after it.
     const WallTime calm = std::max(std::chrono::ceil<milliseconds>(clock_.wall_now()), now);
     load("calm", static_cast<std::size_t>((start_ + kCalmFor - calm).count()), calm,
          start_ + kCalmFor - calm);
@@ -100,7 +102,7 @@ class Storm {
     loaded.get_future().wait();
   }
 
-  /// A worker: leases, completes, again. It lives on the engine's thread.
+  /// A worker that leases and completes in a loop, on the engine's thread.
   void work(const std::string& queue, std::size_t max) {
     (void)thread_->post([=, this](Engine& engine) { lease(engine, queue, max); }, of(queue));
   }
@@ -139,7 +141,7 @@ class Storm {
   std::unique_ptr<EngineThread> thread_;
 };
 
-/// Returns: the p99; without a task that was handed out, infinity.
+/// Returns the p99; infinity if no task was handed out.
 double print(const char* when, const std::vector<Seen>& seen, milliseconds from, milliseconds to) {
   std::vector<double> lateness;
   for (const Seen& task : seen) {

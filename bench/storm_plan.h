@@ -1,4 +1,4 @@
-// What storm_bench does when, and what it notes, in this process (storm_bench.cc) and over HTTP
+// The schedule and the records of storm_bench, in this process (storm_bench.cc) and over HTTP
 // (storm_server.h).
 #pragma once
 
@@ -6,16 +6,16 @@
 
 namespace detent::bench {
 
-/// A task of "calm" is due in each millisecond of this time, from the start.
+/// A task of "calm" is due in each millisecond of this time. It counts from the start.
 inline constexpr std::chrono::milliseconds kCalmFor{23'000};
-/// The second in which the tasks of "storm" are due, from the start.
+/// The tasks of "storm" are due in this second. It counts from the start.
 inline constexpr std::chrono::milliseconds kStormAfter{12'000};
 inline constexpr std::chrono::seconds kStormFor{1};
 inline constexpr int kCalmWorkers = 4;
 
 using Lateness = std::chrono::duration<double, std::milli>;
 
-/// When a task of "calm" was due, from the start, and how late a worker had it.
+/// The due time of a task of "calm", from the start, and how late a worker received it.
 struct Seen {
   std::chrono::milliseconds due;
   Lateness lateness;

@@ -26,7 +26,7 @@ constexpr std::size_t kStormMax = 1'000;
 
 WallInstant wall_now() { return SystemClock().wall_now(); }
 
-/// Puts `count` tasks, due one after another from `from` on, over a time of `over`.
+/// Puts `count` tasks that are due in sequence from `from` on, spread over the time `over`.
 void load(std::uint16_t port, const std::string& queue, std::size_t count, WallTime from,
           milliseconds over) {
   HttpSocket socket(port);
@@ -50,7 +50,7 @@ void load(std::uint16_t port, const std::string& queue, std::size_t count, WallT
   }
 }
 
-/// Leases and completes until the time is over; tells `see` of each task's due time.
+/// Leases and completes until the time is over. Calls `see` with the due time of each task.
 void work(std::uint16_t port, const std::string& queue, std::size_t max, WallTime end,
           const std::function<void(WallTime due, WallInstant now)>& see) {
   HttpSocket socket(port);
@@ -87,7 +87,7 @@ std::vector<Seen> storm_over_http(const std::filesystem::path& program,
   const auto start = std::chrono::ceil<milliseconds>(wall_now());
   const WallTime end = start + kCalmFor;
   if (storm_tasks > 0) load(port, "storm", storm_tasks, start + kStormAfter, kStormFor);
-  // Loading takes its time; what is measured begins when it is over.
+  // Loading takes a while. The measurement begins after it.
   const auto calm = std::chrono::ceil<milliseconds>(wall_now());
   if (calm >= start + kStormAfter) throw ServerError("the storm broke before it was loaded");
   load(port, "calm", static_cast<std::size_t>((end - calm).count()), calm, end - calm);

@@ -1,4 +1,4 @@
-// The storm of storm_bench against `detent serve`, by workers who wait over HTTP: what users see.
+// The storm of storm_bench against `detent serve`, with workers that wait over HTTP, as for users.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace detent::bench {
 
-/// Runs the server in a new process on an empty folder, and the workers in threads of this one; one
-/// connection each. Lateness ends when the answer has arrived. Throws ServerError when the server
-/// does not start, refuses a request, or hands a task out early.
+/// Runs the server in a new process on an empty folder. The workers are threads of this process,
+/// with one connection each. Lateness ends when the answer arrives. Throws ServerError if the
+/// server does not start, refuses a request, or hands out a task early.
 std::vector<Seen> storm_over_http(const std::filesystem::path& program,
                                   const std::filesystem::path& folder, std::size_t storm_tasks,
                                   int storm_workers);

@@ -1,10 +1,12 @@
-// Cost against the number of timers, for the guide's charts: schedule, cancel and fire apart.
+// Cost against the number of timers, for the charts of the guide: schedule, cancel and fire
+// separately.
 //
-// With n timers pending at U60k, rounds of two steps: cancel distinct random timers, then schedule
-// them again (their objects are then warm, as in a program that has just handled a connection).
-// Fire: time goes from one deadline to the next until all have fired, as it does in a program that
-// sleeps in between. Each figure is the median of its rounds, so what else the machine did in some
-// rounds does not count. Short rounds are timed by the wall, since reading CPU time takes longer.
+// With n timers pending at U60k, a round cancels distinct random timers and then schedules them
+// again. Their objects are then in the cache, as in a program that has just handled a connection.
+// To fire timers, time goes from one deadline to the next until all have fired, as in a program
+// that sleeps in between. Each figure is the median of its rounds, so other work of the machine in
+// a few rounds does not change it. Short rounds use wall time, because reading CPU time takes
+// longer.
 #pragma once
 
 #include <algorithm>
@@ -56,13 +58,13 @@ class Sweep {
     return *middle;
   }
 
-  // CPU time where reading it does not matter.
+  // CPU time, used if the cost of reading it does not matter.
   static double seconds_of(const Stopwatch& watch) {
     const double seconds = watch.wall_seconds();
     return seconds < 1e-4 ? seconds : watch.seconds();
   }
 
-  // What a Stopwatch by itself takes.
+  // The time that a Stopwatch itself takes.
   static double empty_seconds() {
     std::vector<double> empty(101);
     for (double& each : empty) each = Stopwatch().wall_seconds();
@@ -102,7 +104,7 @@ class Sweep {
     record_("schedule", nanoseconds_each(median(schedules), round));
   }
 
-  // Arms all anew each round; when they fire is known beforehand, so no queue has to tell.
+  // Schedules all timers again in each round. The deadlines are known, so next() is not needed.
   void fire_all(Queue& queue) {
     constexpr std::size_t kTimers = 200'000;
     std::vector<double> rounds;

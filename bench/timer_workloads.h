@@ -1,22 +1,25 @@
 // The workloads of timers_bench. Each fills a queue with n timers, works on it and records
-// nanoseconds an operation. Delays are in ticks: U60k is uniform in 1 … 60 000, LU36 is 2^(36 u)
-// with u uniform in [0, 1).
+// nanoseconds per operation. Delays are in ticks: U60k is uniform in 1 … 60 000, and LU36 is 2^(36
+// u) with u uniform in [0, 1).
 //
-//  - a: schedule timers 0 … n − 1, at U60k and at LU36, in memory that was used before: each was
-//    scheduled and cancelled once
-//  - b: cancel a random one, schedule it again
-//  - b3: 64 cancels, then 64 schedules, in one call each where the queue has such
-//  - b1: cancel distinct random ones
-//  - c: keep-alive: postpone random ones to now + 60 000 while time goes on
-//  - g: mixed: cancel and schedule random ones while time goes on; what fires is armed again
-//  - d: advance tick by tick until all U60k have fired
-//  - dL: the same for LU36, from wake-up to wake-up
-//  - e: one timer an hour, or a century, of milliseconds away
-//  - f: the next wake-up, while ticking, and with nothing due for 30 000 ticks
+//  - a: schedule timers 0 … n − 1, at U60k and at LU36. The memory was used before: each timer was
+//    scheduled and cancelled once.
+//  - b: cancel a random timer and schedule it again
+//  - b3: 64 cancels, then 64 schedules. A queue with calls for many timers uses one call for each.
+//  - b1: cancel distinct random timers
+//  - c: keep-alive: postpone random timers to now + 60 000 while time advances
+//  - g: mixed: cancel and schedule random timers while time advances. A timer that fires is
+//    scheduled again.
+//  - d: advance tick by tick until all U60k timers have fired
+//  - dL: advance from wake-up to wake-up until all LU36 timers have fired
+//  - e: one timer that is due in an hour, or in a century, with ticks of a millisecond
+//  - f: ask for the next wake-up, while ticking, and while all timers are due in at least 30 000
+//    ticks
 //
-// In c and g a tick holds n / 15 000 operations (at least one), as when each of n connections is
-// heard of every 15 seconds. A phase that takes longer than its box is cut short; the figure is
-// then over what was done. What a queue cannot do (QueueLimits) is left out.
+// In c and g, each tick has n / 15 000 operations, and at least one. This is the load if each of n
+// connections sends something every 15 seconds. A phase that takes longer than its time limit stops
+// early, and its figure covers the operations until then. Operations that a queue does not have
+// (QueueLimits) are left out.
 #pragma once
 
 #include <algorithm>
@@ -65,8 +68,8 @@ class Workloads {
 
   std::uint32_t operations_per_tick() const { return std::max<std::uint32_t>(1, n_ / 15'000); }
 
-  // Schedules timers 0 … n − 1 at the deadlines given; `measure` may be null.
-  // Returns: whether there was time for all; if not, this and all that follows is left out.
+  // Schedules timers 0 … n − 1 at the given deadlines. `measure` may be null. Returns false if the
+  // time was too short for all timers. Then this workload and all later workloads are left out.
   template <class NextDeadline>
   bool fill(Queue& queue, const char* measure, NextDeadline next_deadline) {
     const Stopwatch watch;
@@ -79,8 +82,8 @@ class Workloads {
     return true;
   }
 
-  // Empties a queue and fills it anew, so that no page is touched for the first time while that is
-  // measured.
+  // Empties a queue and fills it again, so the measurement does not include the first access to a
+  // page.
   template <class NextDeadline>
   bool refill(Queue& queue, const char* measure, NextDeadline next_deadline) {
     for (std::uint32_t id = 0; id < n_; ++id) queue.cancel(id);
@@ -228,7 +231,7 @@ class Workloads {
     return fired;
   }
 
-  // Answers are summed up, so that the calls cannot be left out.
+  // Sums up the answers, so the compiler cannot remove the calls.
   void ask_wakeup(const Queue& queue, int count) {
     for (int i = 0; i < count; ++i) fired_.sum += queue.next();
   }
@@ -261,7 +264,7 @@ class Workloads {
     record_("f far", watch.nanoseconds_each(rounds * kCalls));
   }
 
-  // A queue that goes through every tick or every slot on its way is not sent over a century.
+  // The century is left out for a queue that visits every tick or every slot.
   void idle() {
     constexpr Tick kHour = 3'600'000;
     constexpr Tick kCentury = 3'155'760'000'000;
@@ -273,7 +276,7 @@ class Workloads {
     if (Queue::kLimits.has_next) wake_up_over(kCentury, "100 y");
   }
 
-  // Returns: CPU seconds a jump.
+  // Returns CPU seconds per jump.
   double jump_over(Tick delay, const std::string& name) {
     Queue queue(Capacity{.timers = 16});
     Tick now = 0;
@@ -299,7 +302,7 @@ class Workloads {
       queue.schedule(3, now + delay + 12'345);
       do {
         now = queue.next();
-        if (++wakeups % 1'024 == 0 && options_.over(watch, 0.2)) return;  // too many to tell
+        if (++wakeups % 1'024 == 0 && options_.over(watch, 0.2)) return;  // too many to count
       } while (advance(queue, now) == 0);
     }
     record_("e wake-ups " + name, static_cast<double>(wakeups) / kTimes);

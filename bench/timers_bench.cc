@@ -1,13 +1,13 @@
-// timers_bench: every queue of the family beside the timers of event loops, a sorted map and an
-// empty driver.
+// timers_bench: compares every queue of the library with the timers of event loops, a sorted map
+// and an empty queue.
 //
 //     timers_bench [--n 10k,1m,10m] [--reps 3] [--only a,g] [--queues TimerWheel,libuv] [--box 1]
 //                  [--sweep 100,1k,10k,100k,1m] [--huge] [--csv FILE] [--quick]
 //
-// timer_workloads.h says what is measured, timer_sweep.h what --sweep measures instead. Every queue
-// first shows that it fires on time. Then the queues take turns, once to warm up and `reps` times
-// to measure, on one core; the tables show medians, in nanoseconds of thread CPU time. --huge maps
-// the timers, and all that malloc gives, in pages of 2 MiB.
+// timer_workloads.h describes the workloads, and timer_sweep.h describes --sweep. Each queue must
+// first show that it fires in time. Then the repetitions of the queues are interleaved on one core:
+// one to warm up, and `reps` to measure. The tables show medians, in nanoseconds of thread CPU
+// time. With --huge, the timers and all memory from malloc are on pages of 2 MiB.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -72,9 +72,9 @@ void print_notes(const std::vector<Contender>& queues) {
   std::printf("\n");
 }
 
-// Read-modify-write of random 64-byte lines, the address of each depending on the one before: what
-// this machine takes for one cache miss that nothing hides. Figures scale with it; limit_bench
-// tells more.
+// Reads, modifies and writes random 64-byte lines. The address of each line depends on the previous
+// line, so the result is the full time of one cache miss on this machine. Other figures scale with
+// it; limit_bench has more.
 double dependent_line_nanoseconds(std::uint32_t line_count) {
   struct alignas(64) Line {
     std::uint64_t value = 0;
@@ -91,7 +91,7 @@ double dependent_line_nanoseconds(std::uint32_t line_count) {
   return watch.nanoseconds_each(kSteps);
 }
 
-/// Measures at one timer count. Queues found too slow are taken out of `queues` for good.
+/// Measures at one timer count. Queues that are too slow are removed from `queues`.
 void run_all(const Options& options, std::uint32_t timer_count, std::vector<Contender>& queues,
              Results& results) {
   const std::vector<std::string> names = names_of(queues);
@@ -113,7 +113,8 @@ void run_all(const Options& options, std::uint32_t timer_count, std::vector<Cont
       return true;
     });
   }
-  // CPU time against wall time tells how much of the core others had, whose data fill the caches.
+  // CPU time and wall time show how much of the core other programs used. Their data fills the
+  // caches.
   std::printf("n = %u, median of %u, ns (bytes: bytes a timer; wake-ups: count), pages of %s\n",
               timer_count, options.repetitions, name_of(options.pages));
   std::printf("a dependent random line: %.1f ns; this process had %.0f %% of its core\n",

@@ -16,7 +16,7 @@ constexpr std::int64_t kStart =
     VirtualClock::kStartSeconds * kNanosecondsPerSecond + kNanosecondsPerTick / 2;
 constexpr std::int64_t kRealTime = -1;
 
-// What the clocks show, in nanoseconds. clock_gettime has no object to keep it in.
+// The time of the clocks, in nanoseconds. It is global, because clock_gettime has no object.
 constinit std::int64_t shown = kRealTime;
 
 bool is_virtual(clockid_t clock) {
