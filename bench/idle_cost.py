@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""idle_cost.py PROGRAM [--tasks 10m] [--keys 500k] [--seconds 60]: what waiting tasks cost.
+"""idle_cost.py PROGRAM [--tasks 10m] [--keys 500k] [--seconds 60]: the cost of waiting tasks.
 
-Starts the server on a folder of its own, has it take so many tasks of 100 bytes in batches of
-10 000, due evenly over a day that begins in an hour, and `keys` of them with a key. Then prints
+Starts the server on a new folder and puts tasks of 100 bytes in batches of 10 000. They are due
+evenly over a day that begins in an hour. `keys` of them have a key. Then prints:
 
-- idle: once the server has put them in order and come to rest, the processor time of all its
-  threads (/proc/PID/task/*/schedstat, nanoseconds) and how often one of them was woken (voluntary
-  context switches) in so many seconds in which nobody asks it anything, and which threads those
-  were;
-- asked: how long the counts, the task due next and the forecast of the day take, one after
-  another on one connection, and the same with an empty server before;
-- by key: the tasks with keys moved, and then cancelled, by them, 1 000 in a request, on two
-  connections; each has an answer of its own, and is durable before that.
+- idle: the processor time of all threads (/proc/PID/task/*/schedstat, nanoseconds) and their
+  wake-ups (voluntary context switches) by thread, in this number of seconds without requests. The
+  server has put its tasks in order and is at rest.
+- asked: the time of a request for the counts, for the next due task and for the forecast of the
+  day, in sequence on one connection. The same for an empty server before.
+- by key: tasks with keys are moved by key, and then cancelled, 1 000 per request, on two
+  connections. Each change has its own answer, and is durable before the answer.
 """
 
 import argparse
@@ -26,7 +25,7 @@ import time
 
 BATCH = 10_000
 HOUR_MS = 3_600_000
-PAYLOAD = "x" * 98  # and its quotes
+PAYLOAD = "x" * 98  # 100 bytes with its quotes
 ASKED = {"counts": "/v1/stats",
          "next": "/v1/tasks?queue=q&state=scheduled&limit=1",
          "forecast": "/v1/forecast?span=26h&bins=312"}
@@ -37,7 +36,7 @@ def count_of(text):
 
 
 class Server:
-    """The program on a new folder; /proc tells what it uses."""
+    """The program on a new folder. /proc has its CPU time and wake-ups."""
 
     def __init__(self, program, folder):
         self.process = subprocess.Popen(
@@ -51,7 +50,7 @@ class Server:
         return http.client.HTTPConnection("127.0.0.1", self.port)
 
     def use(self):
-        """By thread: its name, nanoseconds on a processor, voluntary switches."""
+        """For each thread: name, nanoseconds of CPU time, voluntary context switches."""
         threads = {}
         for thread in self.tasks.iterdir():
             status = (thread / "status").read_text(encoding="utf-8")
@@ -61,14 +60,14 @@ class Server:
         return threads
 
     def used_in(self, seconds):
-        """What each thread used while so many seconds passed: name, seconds, wake-ups."""
+        """The use of each thread during this number of seconds: name, CPU seconds, wake-ups."""
         before = self.use()
         time.sleep(seconds)
         return [(name, (busy - before[thread][1]) / 1e9, switches - before[thread][2])
                 for thread, (name, busy, switches) in self.use().items() if thread in before]
 
     def used(self):
-        """Seconds on a processor, of all threads that are alive."""
+        """CPU seconds of all living threads."""
         return sum(busy for _, busy, _ in self.use().values()) / 1e9
 
     def memory_mb(self):
@@ -86,7 +85,7 @@ def ask(client, method, target, body=None):
 
 
 def load(server, first, count, key):
-    """Batches of tasks, numbered from `first`; `key` tells whether they have their number as it."""
+    """Batches of tasks, numbered from `first`. With `key`, the number is also the key."""
     client = server.connect()
     for begin in range(first, first + count, BATCH):
         ask(client, "POST", "/v1/tasks/batch", "[" + ",".join(
@@ -111,7 +110,7 @@ def load_all(server, tasks, keys):
 
 
 class Address:  # pylint: disable=too-few-public-methods
-    """What a child process knows of the server."""
+    """The address of the server, for a child process."""
 
     def __init__(self, port):
         self.port = port
@@ -125,7 +124,7 @@ def load_part(port, first, count, key):
 
 
 def come_to_rest(server, patience_s=300):
-    """Until it has used less than 20 ms in 5 s."""
+    """Waits until the server uses less than 20 ms in 5 s."""
     began = time.monotonic()
     while sum(busy for _, busy, _ in server.used_in(5)) > 0.02:
         if time.monotonic() - began > patience_s:
@@ -159,7 +158,7 @@ def show_asked(server, what):
 
 
 def change(server, route, keys, rest):
-    """One connection's part; how many were changed."""
+    """The part of one connection. Returns the number of changed tasks."""
     client = server.connect()
     done = 0
     for begin in range(0, len(keys), 1_000):

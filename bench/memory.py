@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""memory.py PROGRAM [--memory 64M,512M] [--tasks 1m] [--payload 100] [--delay 0]: what a server
-takes of the machine's memory, beside what --memory allows.
+"""memory.py PROGRAM [--memory 64M,512M] [--tasks 1m] [--payload 100] [--delay 0]
 
-Starts the server on a folder of its own, has it take so many tasks in batches of 10 000 for three
-queues without workers, due now or spread over so many seconds, and prints its resident memory in
-megabytes: the most there was, what is left after 15 seconds in which nobody asks, and what it is
-10 seconds after kill -9 and a start.
+Measures the memory of a server, compared with --memory.
+
+Starts the server on a new folder and puts tasks in batches of 10 000 into three queues without
+workers. They are due immediately, or spread over --delay seconds. Prints the resident memory in
+megabytes: the maximum, the memory after 15 seconds without requests, and the memory 10 seconds
+after kill -9 and a restart.
 """
 
 import argparse
@@ -25,7 +26,7 @@ def count_of(text):
 
 
 class Server:
-    """The program on a folder; /proc tells what it uses."""
+    """The program on a folder. /proc has its memory."""
 
     def __init__(self, program, folder, memory):
         self.process = subprocess.Popen(

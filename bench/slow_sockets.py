@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""slow_sockets.py PROGRAM [--sockets 5000] [--rounds 3]: what slow clients do to a healthy one.
+"""slow_sockets.py PROGRAM [--sockets 5000] [--rounds 3]
 
-Starts the server on a folder of its own and measures how long POST /v1/tasks takes on one
-connection that is kept alive, alone and beside so many that each send a request a byte a second.
-The server cuts them when the request is not whole after ten seconds; then they connect again.
-Rounds with and without them take turns; the medians over the rounds of p50 and p99 are printed,
-and their ratio.
+Measures the effect of slow clients on a fast client.
+
+Starts the server on a new folder and measures the time of POST /v1/tasks on one connection with
+keep-alive, with and without slow clients. Each slow client sends a request at one byte per second.
+The server closes its connection if the request is not complete after ten seconds; then it connects
+again. Rounds with and without slow clients alternate. Prints the medians of p50 and p99 over the
+rounds, and their ratio.
 """
 
 import argparse
@@ -25,7 +27,7 @@ START = b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
 
 
 def be_slow(port, count, is_there, stop):
-    """Holds `count` connections open and feeds each a byte a second; says when all are there."""
+    """Keeps `count` connections open and sends a byte per second on each. Tells when all exist."""
     poll = select.epoll()
     held = {}
 
@@ -45,7 +47,7 @@ def be_slow(port, count, is_there, stop):
             try:
                 client.send(b"a")
             except OSError:
-                pass  # cut: the poll below tells
+                pass  # closed by the server; the poll below reports it
         for number, _ in poll.poll(max(0, began + 1 - time.monotonic())):
             poll.unregister(number)
             held.pop(number).close()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""store_space.py FOLDER [--tasks 1m] [--sst-dump PROGRAM]: what a task's disk is made of.
+"""store_space.py FOLDER [--tasks 1m] [--sst-dump PROGRAM]: the parts of a task's disk space.
 
-Prints what a data folder holds, in bytes for each of so many tasks: by family of the store and, in
-its tables, data, index, filter and the rest; logs and what else there is. The folder may be one
-that by_key_bench made, or a server's at rest. Needs sst_dump (Debian: rocksdb-tools).
+Prints the size of a data folder in bytes per task: by column family, and in its tables by data,
+index, filter and the rest; also logs and other files. The folder can come from by_key_bench or from
+a server at rest. Needs sst_dump (Debian: rocksdb-tools).
 """
 
 import argparse
@@ -16,7 +16,7 @@ PARTS = {"data": "data block size", "index": "index block size", "filter": "filt
 
 
 def table_parts(sst_dump, file):
-    """The family of a table, and the bytes of its parts; none when it has gone meanwhile."""
+    """The column family of a table, and the bytes of its parts; None if the file has vanished."""
     text = subprocess.run([sst_dump, f"--file={file}", "--command=none", "--show_properties"],
                           capture_output=True, text=True, check=False).stdout
     family = re.search(r"column family name: (\S+)", text)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""task_path.py PROGRAM [--tasks 2000] [--json FILE]: what one task takes on its way through.
+"""task_path.py PROGRAM [--tasks 2000] [--json FILE]: the cost of each step of a task.
 
-For each step of a task's life, over HTTP and by the beanstalk protocol, one by one and many at
-a time: instructions of each thread (callgrind), system calls and syncs (strace), and bytes written
-(/proc/PID/io). None of these depends on how busy the machine is, but how many requests share a
-commit does, where there are several at a time. Needs valgrind and strace; takes a minute or two.
+For each step of a task's life, over HTTP and with the beanstalk protocol, one task at a time and
+many together: instructions of each thread (callgrind), system calls and syncs (strace), and bytes
+written (/proc/PID/io). These figures do not depend on the load of the machine, with one exception:
+with many tasks, it changes how many requests share a commit. Needs valgrind and strace; takes a
+minute or two.
 """
 
 import argparse
@@ -19,14 +20,14 @@ import subprocess
 import tempfile
 import time
 
-PAYLOAD = "x" * 98  # and its quotes
+PAYLOAD = "x" * 98  # 100 bytes with its quotes
 BATCH = 1_000
 PIPELINED = 500
 SYNCS = ("fdatasync", "fsync", "sync_file_range")
 
 
 class Http:
-    """A task a request, or BATCH of them."""
+    """One task per request, or BATCH tasks."""
 
     def __init__(self, ports, tasks, many):
         self.client = http.client.HTTPConnection("127.0.0.1", ports[0])
@@ -67,7 +68,7 @@ class Http:
 
 
 class Beanstalk:
-    """A command at a time, or PIPELINED of them."""
+    """One command at a time, or PIPELINED commands."""
 
     def __init__(self, ports, tasks, many):
         self.connection = socket.create_connection(("127.0.0.1", ports[1]))
@@ -129,7 +130,7 @@ class Server:
 
 
 def each_step(server, tasks):
-    """(way, step, action), the ways one after the other, after a warm-up."""
+    """(way, step, action) after a warm-up, one way after another."""
     for way, make, many in WAYS:
         client = make(server.ports, tasks, many)
         for _, action in client.steps():
@@ -139,7 +140,7 @@ def each_step(server, tasks):
 
 
 def count_instructions(program, folder, tasks):
-    """(way, step) → thread → instructions a task."""
+    """(way, step) → thread → instructions per task."""
     server = Server(program, folder, ("valgrind", "--tool=callgrind", "--separate-threads=yes",
                                       f"--callgrind-out-file={folder}/out"))
     control = ["callgrind_control", str(server.process.pid)]
@@ -163,7 +164,7 @@ def count_instructions(program, folder, tasks):
 
 
 def count_calls(program, folder, tasks):
-    """(way, step) → system call → how often a task; and bytes written a task, as "bytes"."""
+    """(way, step) → system call → calls per task; also "bytes" → bytes written per task."""
     server = Server(program, folder)
     result = {}
     for way, step, action in each_step(server, tasks):

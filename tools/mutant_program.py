@@ -1,5 +1,5 @@
-"""How tools/mutate runs mutants: a process of tests within limits, and the program that has all
-mutants of an area in it (mutant_schemata.py), of which each is run with the tests that come by it.
+"""How tools/mutate runs mutants: as a test process with limits. One program contains all mutants of
+an area (mutant_schemata.py). A mutant runs only the tests that reach its code.
 """
 
 import json
@@ -17,17 +17,17 @@ import sys
 import mutant_schemata
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TREE = ROOT / "build/mutants"  # a release, its files compiled one by one
+TREE = ROOT / "build/mutants"  # a release build without unity files
 SETTINGS = {"DETENT_SEED": "1", "DETENT_MODEL_OPS": "600000"}
 A_SECOND_MS = 1_000
-LONGEST_MS = (30, 200, A_SECOND_MS, float("inf"))  # tests of a mutant are run in batches, by time
-MOST_OF_A_FILE = 10_000  # mutants; kMost in mutant_schemata.py is that of all files
-MOST_MEMORY = 4 << 30  # of a mutant's process
+LONGEST_MS = (30, 200, A_SECOND_MS, float("inf"))  # a mutant runs its tests in batches, by time
+MOST_OF_A_FILE = 10_000  # mutants; kMost in mutant_schemata.py is the limit for all files
+MOST_MEMORY = 4 << 30  # for the process of a mutant
 
 
 def run_tests(program, limit, settings, only=()):
-    """For at most `limit` seconds, and no longer at work however this process ends. Returns: what
-    was found; None when nothing was."""
+    """Runs the tests for at most `limit` seconds. A limit on CPU time ends them even if this
+    process dies. Returns the failure; None if all tests pass."""
     at_work = math.ceil(limit)
     bound = lambda: (os.setsid(),
                      resource.setrlimit(resource.RLIMIT_CPU, (at_work, at_work)),
@@ -61,7 +61,7 @@ def ninja(*words):
 
 
 class OneProgram:
-    """All mutants of an area in one program, made from the release tree's objects."""
+    """All mutants of an area in one program, with the objects of the release tree."""
 
     def __init__(self, area, work, masked, mutants_of, is_quick):
         self.area, self.work = area, work / area.name
@@ -84,7 +84,7 @@ class OneProgram:
         self.look_which_tests_come_by()
 
     def compile_all(self):
-        """The objects of the files with their mutants, and the one that chooses."""
+        """The objects of the files with mutants, and the object that selects a mutant."""
         objects = [self.compile(path, number * MOST_OF_A_FILE)
                    for number, path in enumerate(self.area.mutated)]
         return [*objects, self.compile_main(self.area.mutated[0])]
@@ -113,7 +113,7 @@ class OneProgram:
         return source.with_suffix(".o")
 
     def schemata_of(self, path, first):
-        """The file's mutants that have a place, but for those that did not compile last time."""
+        """The mutants of a file that have a place, except those that failed to compile before."""
         text = (ROOT / path).read_text(encoding="utf-8")
         blanked = "".join(" " * len(line) + "\n" if line.startswith("#")
                           else self.masked(line) + "\n" for line in text.splitlines())
@@ -130,7 +130,7 @@ class OneProgram:
         return self.work / (pathlib.Path(path).name + ".wrong")
 
     def note(self, path, schemata):
-        """Which compile, for tries and the next run."""
+        """Records the mutants that compile, for this run and the next."""
         self.wrong_of(path).write_text(json.dumps(
             [(mutant.before, mutant.after) for mutant in schemata.placed
              if mutant not in schemata.mutants.values()]), encoding="utf-8")
@@ -139,7 +139,7 @@ class OneProgram:
         self.number_of |= {mutant: number for number, mutant in schemata.mutants.items()}
 
     def compile(self, path, first):
-        """The file with its mutants; without those that do not compile."""
+        """Compiles the file with its mutants. Drops mutants that do not compile."""
         schemata = self.schemata_of(path, first)
         source = self.work / pathlib.Path(path).name
         while True:
@@ -184,12 +184,12 @@ class OneProgram:
               "fault", flush=True)
 
     def tests_of(self, number):
-        """Those that come by a mutant, the quick ones first."""
+        """The tests that reach a mutant, fast tests first."""
         return sorted((took_ms, name) for name, (took_ms, numbers) in self.tests.items()
                       if number in numbers or number in self.always)
 
     def try_mutant(self, mutant):
-        """Returns: ("killed", by), ("survived", "") or ("does not compile", "")."""
+        """Returns ("killed", by), ("survived", "") or ("does not compile", "")."""
         number = self.number_of.get(mutant)
         if number is None:
             return "does not compile", ""
@@ -211,12 +211,12 @@ class OneProgram:
 
 
 class HeaderProgram(OneProgram):
-    """The same where the files are headers, in which case all the tests are compiled with them."""
+    """Like OneProgram, for headers. All tests are compiled with the mutants."""
 
     def __init__(self, area, work, masked, mutants_of, is_quick):
         super().__init__(area, work, masked, mutants_of, is_quick)
-        self.overlay = self.work / "overlay"  # found before the tree's own files
-        self.object_of = {}  # by that of the tree
+        self.overlay = self.work / "overlay"  # searched before the files of the tree
+        self.object_of = {}  # by the object of the tree
 
     def lay_over(self, path, text):
         (self.overlay / path).parent.mkdir(parents=True, exist_ok=True)
@@ -246,8 +246,8 @@ class HeaderProgram(OneProgram):
         return [self.compile_main(str(sources[0][0]))]
 
     def compile_test(self, path, all_schemata):
-        """Drops what does not compile in it. In tests compiled before that stays, and is never
-        chosen."""
+        """Drops mutants that do not compile in this test. Tests that are already compiled still
+        contain them, but they are never selected."""
         while True:
             try:
                 return self.compile_one(ROOT / path, path)
@@ -257,7 +257,7 @@ class HeaderProgram(OneProgram):
                              + str(errors)[:3000])
 
     def drop_blamed(self, errors, all_schemata):
-        """Returns: whether there was a mutant to blame."""
+        """Returns False if no mutant caused the error."""
         found = False
         for path, schemata in all_schemata.items():
             text = (self.overlay / path).read_text(encoding="utf-8")
@@ -271,7 +271,7 @@ class HeaderProgram(OneProgram):
 
     def command_of(self, path):
         compiler, *words = super().command_of(path)
-        if not compiler.endswith("++"):  # what starts the compiler
+        if not compiler.endswith("++"):  # a compiler launcher, such as ccache
             compiler, words = words[0], words[1:]
         return [compiler, f"-I{self.overlay}/include", f"-I{self.overlay}/src", *words]
 
