@@ -1,5 +1,5 @@
-// A user who sees Detent for the first time, reads only the screen, and presses what the screen offers.
-// The user wants to know why the mail to Ada was late, and moves the reminder to Grace to tomorrow. The
+// A new user of Detent, who reads only the screen and presses only the buttons and links on it. The
+// user wants to know why the mail to Ada was late, and moves the reminder to Grace to tomorrow. The
 // test therefore uses labels, roles and texts only: no addresses, selectors or known ids.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Records what clients of a server learned about their tasks, and reports violations of the
+// Records the answers that clients of a server got about their tasks, and reports violations of the
 // delivery contract. Violations are: a lost task, a task that came back after its end, two leases
 // of a task at the same time, an early delivery, or a wrong attempt number.
 //
@@ -57,7 +57,7 @@ class DeliveryHistory {
   enum class Scope : std::uint8_t { changed, all };
   void look(const std::function<Result<TaskSnapshot>(TaskId)>& look_up, Scope scope);
 
-  // What is known.
+  // The recorded facts.
 
   /// Returns a recently created task that should exist, or nullopt if it found none.
   std::optional<Number> any_live(Rng& rng) const;

@@ -1,8 +1,8 @@
 // Runs a server under load for a chosen time. Its memory, descriptors and disk space must stay
 // bounded, even after many tasks. A control checks the test itself: it must find growing figures.
 //
-// DETENT_ENDURANCE_SECONDS sets the time. For a release, run 28800 s at once: the 24 MB of allowed
-// noise hide a leak of 130 MB an hour in a run of 1800 s. The test prints the figures.
+// DETENT_ENDURANCE_SECONDS sets the time. For a release, make one run of 28800 s. In a run of 1800
+// s, the allowed noise of 24 MB hides a leak of 130 MB per hour. The test prints the figures.
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy-ok(third-party): glibc tells whether a sanitizer is in its place
 
@@ -52,8 +52,8 @@ double mean(std::span<const Sample> samples, double Sample::*figure) {
   return sum / static_cast<double>(samples.size());
 }
 
-/// Returns the problems that the samples show. Ignores the first quarter, in which the server fills
-/// its caches, and compares the two halves of the rest.
+/// Returns the problems that the samples show. Ignores the first quarter, because the server fills
+/// its caches. Compares the two halves of the rest.
 std::vector<std::string> findings(std::span<const Sample> samples) {
   samples = samples.subspan(samples.size() / 4);
   const std::span<const Sample> early = samples.first(samples.size() / 2);

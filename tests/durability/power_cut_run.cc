@@ -207,7 +207,7 @@ bool PowerCutRun::turn() {
   return engine_->turn().has_value() && !engine_->stopped_by();
 }
 
-/// Notes what the next turn does with expired leases.
+/// Records the effect of the next turn on expired leases.
 void PowerCutRun::end_leases() {
   const auto runs_out = [this](const LeasedTask& leased) {
     return leased.lease_until <= wall_now();

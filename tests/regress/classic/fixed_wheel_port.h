@@ -45,7 +45,7 @@ class FixedWheelPort {
     }
   }
 
-  /// Returns whether the task was found in the slot in which it was first put.
+  /// Returns false if the task is no longer in its first slot.
   bool cancel(int id) {
     const auto place = places_.find(id);
     if (place == places_.end()) return false;

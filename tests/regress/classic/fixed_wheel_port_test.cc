@@ -29,8 +29,8 @@ constexpr std::int64_t kLost = -1;
 /// Every queue, and HierarchicalWheel with the sizes of the port.
 using OurQueues = Joined<EveryQueue, LevelsUnderBothDrives<60, 60, 24>>::Types;
 
-/// The second at which the port fires a timer that is added at 0. kLost if it does not fire within
-/// ten days.
+/// The second when the port fires a timer that is added at 0. kLost if it does not fire within ten
+/// days.
 std::int64_t port_fires_at(std::int64_t delay, SlotPath path = SlotPath::single) {
   FixedWheelPort port(path);
   std::int64_t fired = kLost;

@@ -109,7 +109,7 @@ class KafkaPort {
     add(timer);
   }
 
-  /// Lets time pass until `real`. Each task runs at the time at which it is started.
+  /// Lets time pass until `real`. Each task runs at its start time.
   void run_until(Millis real) {
     run_tasks();
     while (!stopped_ && wake_at_ <= real) {
@@ -242,7 +242,7 @@ class KafkaPort {
 class KafkaPollerPort {
  public:
   void sleep() { sleeping_ = receiving_ = true; }
-  /// The next two functions are the two steps in which the poller leaves.
+  /// The next two functions are the two steps of the end of the poller.
   void stop_receiving() { receiving_ = false; }
   void reset_state() { sleeping_ = false; }
 

@@ -25,8 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// The time at which the port fires a timer that is scheduled at `now` with `delay`. kNever if it
-/// does not fire within an hour.
+/// The time when the port fires a timer that is scheduled at `now` with `delay`. kNever if it does
+/// not fire within an hour.
 Millis port_fires_at(Millis tick, Millis now, Millis delay) {
   World world;
   KafkaPort port(world, tick, 20);

@@ -55,7 +55,7 @@ using OnDemandUnderBothDrives =
 enum class Drive : std::uint8_t { tick_by_tick, wakeup_to_wakeup };
 
 /// Schedules a timer for each of `deadlines`, and lets time pass until the last deadline. Returns
-/// the tick at which each timer fired; empty if it was refused or has not fired.
+/// the tick when each timer fired; empty if it was refused or has not fired.
 template <TimerQueue Queue>
 std::vector<std::optional<Tick>> fire_ticks(Queue& queue, const std::vector<Tick>& deadlines,
                                             Drive drive) {

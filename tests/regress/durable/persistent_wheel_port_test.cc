@@ -1,5 +1,5 @@
-// Bugs of the persistent wheel, and the correct results of Detent: the engine on a store in memory,
-// whose disk outlives the engine. cases.md lists all cases.
+// Bugs of the persistent wheel, and the correct results of Detent: the engine on a store in memory.
+// The data of the store outlives the engine. cases.md lists all cases.
 #include "tests/regress/durable/persistent_wheel_port.h"
 
 #include <gtest/gtest.h>
