@@ -1,5 +1,6 @@
 // DelayMap on a clock that the test moves: how long entries are visible, which arguments on_expire
-// gets, and when keys and values are destroyed. delay_map_wakeup_test.cc tests it with a scheduler.
+// gets, and when keys and values are moved or destroyed. delay_map_wakeup_test.cc tests it with a
+// scheduler.
 #include "detent/delay_map.h"
 
 #include <gtest/gtest.h>
