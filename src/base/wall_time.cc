@@ -253,6 +253,13 @@ std::string format_unusual(const std::chrono::year_month_day& date,
   return std::string(text.data(), static_cast<std::size_t>(size));
 }
 
+struct Unit {
+  std::int64_t ms;
+  const char* name;
+};
+constexpr std::array<Unit, 5> kUnits{
+    {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
+
 }  // namespace
 
 // Not with snprintf: that takes 3,400 instructions, a fifth of the cost of accepting a task.
@@ -296,6 +303,29 @@ Result<milliseconds> parse_duration(std::string_view text) {
     return invalid("the duration must not be negative");
   }
   return scanner.take('P') ? parse_iso_duration(scanner) : parse_short_duration(scanner);
+}
+
+std::string show_duration(milliseconds duration) {
+  for (const Unit& unit : kUnits) {
+    if (duration.count() != 0 && duration.count() % unit.ms == 0) {
+      return std::to_string(duration.count() / unit.ms) + unit.name;
+    }
+  }
+  return "0ms";
+}
+
+std::string show_age(milliseconds age) {
+  for (std::size_t i = 0; i + 1 < kUnits.size(); ++i) {
+    const Unit& large = kUnits[i];
+    const Unit& small = kUnits[i + 1];
+    if (age.count() < large.ms) continue;
+    std::string text = std::to_string(age.count() / large.ms) + large.name;
+    if (const std::int64_t rest = age.count() % large.ms / small.ms; rest > 0) {
+      text += " " + std::to_string(rest) + small.name;
+    }
+    return text;
+  }
+  return show_duration(age);
 }
 
 }  // namespace detent

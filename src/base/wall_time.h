@@ -41,4 +41,9 @@ Result<WallTime> parse_rfc3339(std::string_view text);
 /// Errors: `invalid_argument` with the reason; the caller sets `field`.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
+/// "1500ms", "90s": the exact duration in the largest possible unit.
+std::string show_duration(std::chrono::milliseconds duration);
+/// "3h 12m", "1s 500ms": rounded down to the two largest units.
+std::string show_age(std::chrono::milliseconds age);
+
 }  // namespace detent

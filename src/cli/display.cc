@@ -20,13 +20,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-struct Unit {
-  std::int64_t ms;
-  const char* name;
-};
-constexpr std::array<Unit, 5> kUnits{
-    {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
-
 /// A bar with the share of `room` that `count` is of `most`. Rounded up, so that a small count is
 /// visible, too.
 std::string bar(std::uint64_t count, std::uint64_t most, std::size_t room) {
@@ -68,29 +61,6 @@ void show_server_figures(std::ostream& out, const ApiClient::Stats& stats) {
 
 std::string counted(std::uint64_t count, std::string_view things) {
   return std::to_string(count) + " " + std::string(things.substr(0, things.size() - (count == 1)));
-}
-
-std::string show_duration(milliseconds duration) {
-  for (const Unit& unit : kUnits) {
-    if (duration.count() != 0 && duration.count() % unit.ms == 0) {
-      return std::to_string(duration.count() / unit.ms) + unit.name;
-    }
-  }
-  return "0ms";
-}
-
-std::string show_age(milliseconds age) {
-  for (std::size_t i = 0; i + 1 < kUnits.size(); ++i) {
-    const Unit& large = kUnits[i];
-    const Unit& small = kUnits[i + 1];
-    if (age.count() < large.ms) continue;
-    std::string text = std::to_string(age.count() / large.ms) + large.name;
-    if (const std::int64_t rest = age.count() % large.ms / small.ms; rest > 0) {
-      text += " " + std::to_string(rest) + small.name;
-    }
-    return text;
-  }
-  return show_duration(age);
 }
 
 std::string printable(const Payload& payload) {

@@ -26,11 +26,6 @@ std::string printable(std::string_view text);
 /// "1 task", "2 tasks". `things` is a plural that ends in "s".
 std::string counted(std::uint64_t count, std::string_view things);
 
-/// "1500ms", "90s": the exact duration in the largest possible unit.
-std::string show_duration(std::chrono::milliseconds duration);
-/// "3h 12m", "1s 500ms": rounded down to the two largest units.
-std::string show_age(std::chrono::milliseconds age);
-
 void show_accepted(std::ostream& out, const ApiClient::AcceptedTask& task);
 /// `columns` of this and the following functions is the width of the terminal. Long values are cut
 /// so that lines fit. 0: no value is cut.

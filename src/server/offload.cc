@@ -7,7 +7,6 @@
 
 #include "base/log/log.h"
 #include "base/wall_time.h"
-#include "cli/display.h"
 #include "external/external_url.h"
 #include "external/redis_scheduler.h"
 #include "external/remote_detent_scheduler.h"
@@ -57,8 +56,8 @@ Result<FarTasksOptions> far_tasks_options(const OffloadOptions& options) {
   const milliseconds least = std::max(2 * options.window, milliseconds{1'000});
   if (options.after < least) {
     return Error{ErrorCode::invalid_argument,
-                 "--external-after must be at least " + cli::show_duration(least) +
-                     " (twice --window, and at least 1s), got " + cli::show_duration(options.after),
+                 "--external-after must be at least " + show_duration(least) +
+                     " (twice --window, and at least 1s), got " + show_duration(options.after),
                  "external_after"};
   }
   const milliseconds near = options.after / 2;
