@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/wall_time.h"
 #include "cli/display.h"
 #include "cli/text_table.h"
 
