@@ -90,9 +90,8 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
   if (report.is_uncounted) {
     complain(uncounted);
   } else if (!report.has_end) {
-    complain(report.is_dump
-                 ? "the dump is truncated: it has no end line"
-                 : "the input is not a dump of `detent dump`: no line of it is a line of a dump");
+    complain(report.is_dump ? "the dump is truncated: it has no end line"
+                            : "the input is not a dump: no line of it is a line of a dump");
   } else if (!report.is_count_right) {
     complain("the dump is incomplete: the counts of an end line differ from its lines");
   }

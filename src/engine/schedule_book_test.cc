@@ -400,7 +400,7 @@ TEST_F(ScheduleBookTest, NoWayToPutAScheduleTakesAPeriodOfLessThanASecond) {
   RecurringSchedule schedule = hourly();
   schedule.rule = IntervalRule{.period = 999ms};
   const Error refused = book_->put(schedule, now_).error();
-  EXPECT_EQ(refused.message, "a period must be 1 s to 4294967295 s, got 999 ms");
+  EXPECT_EQ(refused.message, "the interval must be 1 s to 4294967295 s, got 999 ms");
   for (const char* const expression : {"@every 999ms", "@every PT0.999S"}) {
     schedule.rule = CronRule{expression};
     const Error error = book_->put(schedule, now_).error();

@@ -106,7 +106,8 @@ TEST_F(QueueRemoval, APutDuringARemovalIsReportedAndTheNextSucceeds) {
   ASSERT_EQ(make(), 200);
   when("DELETE", 7, [this] { EXPECT_EQ(put_into(0), 201); });
   EXPECT_EQ(ask("DELETE", kPath), 409);
-  EXPECT_TRUE(said("DELETE it again when it is empty, or send the PATCH")) << last_.answer.body;
+  EXPECT_TRUE(said("DELETE the queue again when it is empty, or repeat the PATCH"))
+      << last_.answer.body;
   EXPECT_FALSE(records_.contains(7));
   EXPECT_EQ(put_into(7), 503);
   EXPECT_EQ(ask("GET", kPath), 200);
@@ -148,7 +149,8 @@ TEST_F(QueueRemoval, APartitionMadeAgainWithTasksIsReportedAndCanBeRemoved) {
     EXPECT_EQ(put_into(7), 201);
   });
   EXPECT_EQ(ask("DELETE", kPath), 503);
-  EXPECT_TRUE(said("send the PATCH that made the queue, purge it")) << last_.answer.body;
+  EXPECT_TRUE(said("repeat the PATCH that created the queue, purge the queue"))
+      << last_.answer.body;
   EXPECT_EQ(ask("DELETE", kPath), 503);
   EXPECT_EQ(make(), 200);
   EXPECT_EQ(ask("POST", kPath + "/purge"), 200);
