@@ -211,7 +211,7 @@ class Settings(unittest.TestCase):
         return ended.returncode, ended.stderr
 
     def test_a_file_that_is_wrong_is_wrong_usage(self):
-        for lines, what in (("a redis://:s3cret@h/x", "line 1: a broker must be HOST:PORT"),
+        for lines, what in (("a redis://:s3cret@h/x", "line 1: each broker must be HOST:PORT"),
                             ("a kafka://h:1/x?sasl.pasword=s3cret", "sasl.pasword"),
                             ("a kafka://h:1/x?security.protocol=s3cret", "security.protocol")):
             status, said = self.refusal(lines)
