@@ -71,7 +71,7 @@ TEST(SchedulerRecurring, AGenericCallableGetsTheDate) {
   const auto schedule = [&](RecurringJob job) {
     timers.push_back(rig.scheduler().schedule_on(Every{1h}, std::move(job), {.count = 1}));
   };
-  schedule(std::bind([&runs] { ++runs; }));
+  schedule(std::bind([&runs] { ++runs; }));  // NOLINT(modernize-avoid-bind): users may pass one
   schedule([&runs](auto&&... arguments) { runs += static_cast<int>(sizeof...(arguments)); });
   schedule([&runs](const auto& when) {
     if (when == RecurringRig::at(1h)) ++runs;
