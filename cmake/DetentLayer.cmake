@@ -47,9 +47,9 @@ endfunction()
 #
 # The tests themselves are compiled at -O0, which takes half the time. The layers they test are
 # compiled like the product. OF_HEADERS is for tests of code in headers, which the compiler reads
-# with the test: it is compiled at -O2, as in most programs, and at -O1 under sanitizers. LONG lists
-# further sources, which compute for so long that they need the same. They come first in the link
-# command, because the linker keeps the first copy of an inline function.
+# with the test: a release has it at -O2, as most programs, and the trees of clang have it at -O1.
+# LONG lists further sources, which compute for so long that they need the same. They come first in
+# the link command, because the linker keeps the first copy of an inline function.
 function(detent_add_test name)
   if(NOT DETENT_TESTS)
     return()
@@ -60,11 +60,7 @@ function(detent_add_test name)
   add_executable(${target} ${TEST_LONG} ${TEST_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE detent_warnings ${TEST_NEEDS} GTest::gtest_main)
-  if(DETENT_SANITIZE)
-    set(optimized -O1)
-  else()
-    set(optimized $<$<CONFIG:Release>:-O2>)
-  endif()
+  set(optimized $<$<CONFIG:Release>:-O2>$<$<CONFIG:RelWithDebInfo>:-O1>)
   if(TEST_OF_HEADERS)
     target_compile_options(${target} PRIVATE ${optimized})
   else()

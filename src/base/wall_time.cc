@@ -149,6 +149,14 @@ Result<std::chrono::minutes> scan_offset(Scanner& scanner) {
 
 // ---- durations ----------------------------------------------------------------------------------
 
+// The units of a short duration, the largest first.
+struct Unit {
+  std::int64_t ms;
+  const char* name;
+};
+constexpr std::array<Unit, 5> kUnits{
+    {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
+
 Error not_a_duration() {
   return invalid("must be a duration, such as 1500ms, 30s, 5m, 2h, 30d or PT1H30M");
 }
@@ -168,20 +176,13 @@ Result<milliseconds> parse_short_duration(Scanner scanner) {
   const auto count = scanner.take_number();
   if (!count) return not_a_duration();
   if (scanner.at_end()) return invalid("the duration needs a unit (ms, s, m, h or d)");
-  std::optional<milliseconds> unit;
-  if (scanner.take_word("ms")) {
-    unit = milliseconds{1};
-  } else if (scanner.take('s')) {
-    unit = std::chrono::seconds{1};
-  } else if (scanner.take('m')) {
-    unit = std::chrono::minutes{1};
-  } else if (scanner.take('h')) {
-    unit = std::chrono::hours{1};
-  } else if (scanner.take('d')) {
-    unit = std::chrono::days{1};
+  for (const Unit& unit : kUnits) {
+    Scanner behind = scanner;
+    if (behind.take_word(unit.name) && behind.at_end()) {
+      return add_checked(milliseconds{0}, *count, milliseconds{unit.ms});
+    }
   }
-  if (!unit || !scanner.at_end()) return not_a_duration();
-  return add_checked(milliseconds{0}, *count, *unit);
+  return not_a_duration();
 }
 
 struct IsoUnit {
@@ -252,13 +253,6 @@ std::string format_unusual(const std::chrono::year_month_day& date,
       static_cast<int>(clock.subseconds().count()));
   return std::string(text.data(), static_cast<std::size_t>(size));
 }
-
-struct Unit {
-  std::int64_t ms;
-  const char* name;
-};
-constexpr std::array<Unit, 5> kUnits{
-    {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
 
 }  // namespace
 

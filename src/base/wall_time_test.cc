@@ -148,6 +148,21 @@ TEST(ParseDuration, ReadsIso8601) {
   EXPECT_EQ(parse_duration("PT1.0001S").value(), 1001ms);
 }
 
+TEST(ShowDuration, IsReadBackAsTheSameDuration) {
+  for (const char* text : {"0ms", "1ms", "1500ms", "90s", "61m", "25h", "30d", "4294967295s"}) {
+    EXPECT_EQ(show_duration(parse_duration(text).value()), text);
+  }
+  EXPECT_EQ(show_duration(60s), "1m");
+}
+
+TEST(ShowAge, HasTheTwoLargestUnits) {
+  EXPECT_EQ(show_age(0ms), "0ms");
+  EXPECT_EQ(show_age(999ms), "999ms");
+  EXPECT_EQ(show_age(1'500ms), "1s 500ms");
+  EXPECT_EQ(show_age(3h + 12min + 59s), "3h 12m");
+  EXPECT_EQ(show_age(24h), "1d");
+}
+
 TEST(ParseDuration, StopsAtTheLimitAndNeverWraps) {
   EXPECT_EQ(parse_duration("4294967295s").value(), kLongestDuration);
   EXPECT_EQ(parse_duration("4294967295000ms").value(), kLongestDuration);
