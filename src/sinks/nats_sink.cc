@@ -176,8 +176,8 @@ class NatsSink final : public Sink {
     const std::int64_t most = natsConnection_GetMaxPayload(connection_.get());
     if (most > 0 && size > static_cast<std::size_t>(most)) {
       return Error{ErrorCode::too_large,
-                   "the message has " + std::to_string(size) + " bytes, NATS accepts at most " +
-                       std::to_string(most),
+                   "the message has " + std::to_string(size) + " bytes; NATS accepts at most " +
+                       std::to_string(most) + " bytes",
                    ""};
     }
     const natsStatus status = natsConnection_PublishMsg(connection_.get(), raw);
