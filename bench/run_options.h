@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
-#include "bench/bench_queue.h"
 #include "bench/stopwatch.h"
+#include "bench/wheel/bench_queue.h"
 
 namespace detent::bench {
 

@@ -70,7 +70,7 @@ foreach(file IN LISTS files)
 endforeach()
 file(REMOVE ${OUT}.gz)
 file(WRITE ${OUT} "// Made from dashboard/ by cmake/DetentDashboard.cmake.
-#include \"server/dashboard_files.h\"
+#include \"server/routes/dashboard_files.h\"
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of tools/bench_report, bench_compare and bench_run and of bench/count_instructions: what
-decides something in them; and that docs/benchmarks.md is what they make.
+"""Tests of tools/bench_report, bench_compare and bench_run and of bench/wheel/count_instructions:
+what decides something in them; and that docs/benchmarks.md is what they make.
 
 Figures are made up, so what the report says of them is known beforehand.
 """
@@ -35,7 +35,7 @@ def load(path):
 bench_report = load(ROOT / "tools" / "bench_report")
 bench_compare = load(ROOT / "tools" / "bench_compare")
 bench_run = load(ROOT / "tools" / "bench_run")
-count_instructions = load(ROOT / "bench" / "count_instructions")
+count_instructions = load(ROOT / "bench" / "wheel" / "count_instructions")
 
 SWEEP = """timers,queue,measure,repetition,value
 100,HeapQueue,schedule,1,5

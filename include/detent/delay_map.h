@@ -16,7 +16,8 @@
 // next wake-up. While the map has no entry with a deadline, the scheduler does not wake for it.
 //
 // Source: Redis combines active expiry with a check at each read (src/expire.c). DelayMap does the
-// same, but uses a timing wheel instead of random samples. Read next: src/runtime/delay_table.h.
+// same, but uses a timing wheel instead of random samples. Read next:
+// src/runtime/collections/delay_table.h.
 #pragma once
 
 #include <chrono>
@@ -100,8 +101,8 @@ struct DelayMapProbe {
 /// The effect of a new entry on a live entry with the same key.
 enum class Existing : std::uint8_t { keep, replace };
 
-/// The part of DelayMap that does not depend on the entry type; src/runtime/delay_map.cc.
-/// Thread-safe.
+/// The part of DelayMap that does not depend on the entry type;
+/// src/runtime/collections/delay_map.cc. Thread-safe.
 class DelayMapCore {
  public:
   struct Options {

@@ -29,7 +29,7 @@
 //
 // Source: the leader-follower pattern (Schmidt and others, POSA 2, 2000), as in
 // java.util.concurrent.DelayQueue. Consumers form a line, and only the first of them waits for the
-// clock. Read next: src/runtime/delay_queue.cc, which shows why no wake-up is lost.
+// clock. Read next: src/runtime/collections/delay_queue.cc, which shows why no wake-up is lost.
 #pragma once
 
 #include <chrono>
@@ -82,8 +82,8 @@ class DelayNode {
   DelayNode& operator=(const DelayNode&) = delete;
 };
 
-/// The part of DelayQueue that does not depend on the element type; src/runtime/delay_queue.cc.
-/// Thread-safe.
+/// The part of DelayQueue that does not depend on the element type;
+/// src/runtime/collections/delay_queue.cc. Thread-safe.
 class DelayQueueCore {
  public:
   explicit DelayQueueCore(const DelayQueueOptions& options);

@@ -32,7 +32,7 @@
 // timer is never early by the wall clock.
 //
 // Read next: detent/scheduler_options.h, periodic.h, recurring.h, simulation.h (for tests), and
-// src/runtime/scheduler_core.h (how the threads work together).
+// src/runtime/scheduler/scheduler_core.h (how the threads work together).
 #pragma once
 
 #include <chrono>

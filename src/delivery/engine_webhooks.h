@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "delivery/webhook_source.h"
-#include "engine/engine_thread.h"
+#include "engine/thread/engine_thread.h"
 
 namespace detent {
 

@@ -8,7 +8,7 @@
 #include <future>
 #include <utility>
 
-#include "engine/engine_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace detent {
 namespace {

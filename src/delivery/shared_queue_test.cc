@@ -10,7 +10,7 @@
 #include "delivery/deliverer.h"
 #include "delivery/engine_webhooks.h"
 #include "delivery/fake_caller.h"
-#include "engine/engine_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace detent {
 namespace {

@@ -12,7 +12,7 @@
 #include "delivery/engine_webhooks.h"
 #include "delivery/fake_caller.h"
 #include "delivery/fake_sink.h"
-#include "engine/engine_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace detent {
 namespace {

@@ -30,7 +30,7 @@
 #include "detent/clock.h"
 #include "detent/durable_scheduler.h"
 #include "detent/executor.h"
-#include "engine/engine_thread.h"
+#include "engine/thread/engine_thread.h"
 
 namespace detent::durable {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "durable/test_durable.h"
-#include "engine/engine_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace detent::durable {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "durable/dispatcher.h"
 #include "durable/task_values.h"
-#include "engine/engine_thread.h"
+#include "engine/thread/engine_thread.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "task/limits.h"
 

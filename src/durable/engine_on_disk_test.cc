@@ -11,7 +11,7 @@
 
 #include "base/test_folder.h"
 #include "detent/clock.h"
-#include "engine/engine_thread.h"
+#include "engine/thread/engine_thread.h"
 #include "store/rocksdb/rocksdb_store.h"
 
 namespace detent {

@@ -303,9 +303,9 @@ void Engine::read_ahead(const std::string& queue, std::span<const std::string> k
   if (stopped_by()) return;
   const Result<Queue*> known = queues_.known(queue);
   if (!known) return;
-  KeyBook& book = records_.keys();
-  book.read_ahead((*known)->record.number, keys);
-  records_.read_ahead(book.tasks_ahead());
+  KeyIndex& index = records_.keys();
+  index.read_ahead((*known)->record.number, keys);
+  records_.read_ahead(index.tasks_ahead());
 }
 
 Result<void> Engine::cancel(TaskId id) {

@@ -18,8 +18,8 @@
 //     HandOut          which worker gets which ready task   (with HandOutTurns, WaitingWorkers)
 //     LoadWindow       which stored tasks are in memory
 //     LoadedTasks      the tasks in memory: scheduled, ready or leased
-//     TaskRecords      the stored and the staged records   (with ScheduleBook)
-//     QueueBook        the queues and their sums
+//     TaskRecords      the stored and the staged records   (with ScheduleRegistry)
+//     QueueRegistry    the queues and their sums
 //     CommitWriter     writes and syncs
 //     Answers          the answers that wait for a commit
 //     LatenessAccount, TaskNews   counters and events
@@ -48,21 +48,21 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "detent/clock.h"
-#include "engine/answers.h"
-#include "engine/commit_writer.h"
-#include "engine/engine_stats.h"
-#include "engine/engine_time.h"
-#include "engine/engine_values.h"
-#include "engine/external_stamp.h"
-#include "engine/hand_out.h"
-#include "engine/hand_out_turns.h"
-#include "engine/lateness_account.h"
-#include "engine/load_window.h"
-#include "engine/loaded_tasks.h"
-#include "engine/orphan_look.h"
-#include "engine/queue_book.h"
-#include "engine/task_news.h"
-#include "engine/task_records.h"
+#include "engine/hand_out/hand_out.h"
+#include "engine/queues/hand_out_turns.h"
+#include "engine/queues/lateness_account.h"
+#include "engine/queues/queue_registry.h"
+#include "engine/records/commit_writer.h"
+#include "engine/records/task_news.h"
+#include "engine/records/task_records.h"
+#include "engine/values/answers.h"
+#include "engine/values/engine_stats.h"
+#include "engine/values/engine_time.h"
+#include "engine/values/engine_values.h"
+#include "engine/values/external_stamp.h"
+#include "engine/window/load_window.h"
+#include "engine/window/loaded_tasks.h"
+#include "engine/window/orphan_look.h"
 #include "store/store.h"
 #include "task/forecast.h"
 #include "task/request.h"
@@ -258,9 +258,9 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   // Recurring schedules: engine_schedules.cc. turn() creates their tasks. The task and the step of
   // its schedule are in the same commit. All these calls can also answer not_found.
 
-  /// Makes or replaces a schedule, as ScheduleBook::put(). Durable.
+  /// Makes or replaces a schedule, as ScheduleRegistry::put(). Durable.
   Result<PutSchedule> put_schedule(RecurringSchedule schedule);
-  /// Copies a schedule from another store, as ScheduleBook::restore(). Restore the tasks of the
+  /// Copies a schedule from another store, as ScheduleRegistry::restore(). Restore the tasks of the
   /// schedule first, so that no task is created a second time. Durable.
   Result<bool> restore_schedule(ScheduleRecord record);
   Result<ScheduleView> find_schedule(const std::string& name) const;
@@ -278,8 +278,9 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<ScheduleView> resume_schedule(const std::string& name);
   /// Makes a task now. Durable. Errors: as schedule().
   Result<TaskSnapshot> trigger_schedule(const std::string& name);
-  /// Checks that a back-fill of this range may begin. Errors: as ScheduleBook::check_backfill();
-  /// invalid_argument if the range ends before it begins. Cost: one search per occurrence.
+  /// Checks that a back-fill of this range may begin. Errors: as
+  /// ScheduleRegistry::check_backfill(); invalid_argument if the range ends before it begins. Cost:
+  /// one search per occurrence.
   Result<void> check_backfill(const std::string& name, WallTime from, WallTime to) const;
   /// One step of a back-fill: creates the tasks of past occurrences, from `from` on and before
   /// `to`, due now. A step handles at most 1 000 occurrences. While the answer has `next` and no
@@ -461,7 +462,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
 
   // The parts. Each part uses only parts above it.
   EngineTime time_;
-  QueueBook queues_;
+  QueueRegistry queues_;
   HandOutTurns turns_;
   TaskNews news_;
   LatenessAccount lateness_;

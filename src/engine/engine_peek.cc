@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "engine/queue_book.h"
-#include "engine/task_lister.h"
+#include "engine/queues/queue_registry.h"
+#include "engine/window/task_lister.h"
 
 namespace detent {
 namespace {

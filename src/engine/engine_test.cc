@@ -2,7 +2,7 @@
 // the load window in engine_window_test.cc, crashes in engine_crash_test.cc.
 #include "engine/engine.h"
 
-#include "engine/engine_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace detent {
 namespace {

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/engine_thread.h"
+#include "engine/thread/engine_thread.h"
 #include "external/far_tasks.h"
 
 namespace detent {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/engine_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace detent {
 namespace {

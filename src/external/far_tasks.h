@@ -40,7 +40,7 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "detent/clock.h"
-#include "engine/external_stamp.h"
+#include "engine/values/external_stamp.h"
 #include "external/external_scheduler.h"
 #include "task/task.h"
 

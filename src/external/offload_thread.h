@@ -15,7 +15,7 @@
 #include "base/thread.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
-#include "engine/engine_thread.h"
+#include "engine/thread/engine_thread.h"
 #include "external/engine_tasks.h"
 #include "external/far_tasks.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/engine_fixture.h"
+#include "engine/testing/engine_fixture.h"
 #include "external/far_tasks_rig.h"
 
 namespace detent {

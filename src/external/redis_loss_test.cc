@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "engine/engine_fixture.h"
+#include "engine/testing/engine_fixture.h"
 #include "external/engine_tasks.h"
 #include "external/redis_scheduler.h"
 #include "external/redis_server_rig.h"

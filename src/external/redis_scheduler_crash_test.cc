@@ -93,9 +93,9 @@ TEST(RedisCrash, ACallToAHangingRedisTimesOutAndALaterCallSucceeds) {
   const auto redis = open(server.options());
   ASSERT_TRUE(redis->put(std::array{example_task(1, kStart)}));
   server.pause();
-  RedisOptions hasty = server.options();
-  hasty.timeouts.command = 20ms;
-  const auto late = open(hasty)->size();
+  RedisOptions impatient = server.options();
+  impatient.timeouts.command = 20ms;
+  const auto late = open(impatient)->size();
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::unavailable);
   EXPECT_NE(late.error().message.find("no answer within 20 ms"), std::string::npos);

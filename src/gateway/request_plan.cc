@@ -71,7 +71,7 @@ Step planned(net::HttpRequest request, const Path& /*path*/, const Layout& layou
   return kPlan(std::move(request), layout.map.shards);
 }
 
-/// The routes of server/routes.cc, except the routes that a node answers by itself.
+/// The routes of server/routes/routes.cc, except the routes that a node answers by itself.
 net::RouteTable<Planner> make_table() {
   net::RouteTable<Planner> table;
   table.add("POST", "/v1/tasks", by_task_in_body);

@@ -1,8 +1,8 @@
 // The forecast: the number of live tasks that become due in each of several equal spans of time.
 //
-// The engine computes this value (engine/due_histogram.h), and every protocol shows it. It contains
-// the width of its bins, because the requested width is rounded up to whole minutes. A minute is
-// the finest width that is counted (task/due_bin.h).
+// The engine computes this value (engine/records/due_histogram.h), and every protocol shows it. It
+// contains the width of its bins, because the requested width is rounded up to whole minutes. A
+// minute is the finest width that is counted (task/due_bin.h).
 #pragma once
 
 #include <chrono>

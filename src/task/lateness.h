@@ -1,7 +1,7 @@
 // Why a task was handed out after its due time. The time from the due time to the hand-out is split
-// among four causes, and the parts add up. src/engine/lateness_account.h decides the cause of each
-// part. If the due time had passed when it was requested, lateness counts from the request, because
-// the earlier time has no cause in the server.
+// among four causes, and the parts add up. src/engine/queues/lateness_account.h decides the cause
+// of each part. If the due time had passed when it was requested, lateness counts from the request,
+// because the earlier time has no cause in the server.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // A recurring schedule: the rule by which an engine creates tasks, and its progress. Values only.
-// engine/recurrence.h computes the occurrences of a rule, and engine/schedule_book.h decides about
-// them. docs/guides/recurring.md is the guide for users.
+// engine/schedules/recurrence.h computes the occurrences of a rule, and
+// engine/schedules/schedule_registry.h decides about them. docs/guides/recurring.md is the guide
+// for users.
 #pragma once
 
 #include <chrono>
@@ -31,7 +32,7 @@ struct CronRule {
 struct IntervalRule {
   std::chrono::milliseconds period{0};
   std::optional<WallTime> anchor =
-      {};  // none: ScheduleBook::put() uses `start` or the current time
+      {};  // none: ScheduleRegistry::put() uses `start` or the current time
 
   friend bool operator==(const IntervalRule&, const IntervalRule&) = default;
 };

@@ -149,7 +149,7 @@ using EveryQueue =
 /// The queues that refuse deadlines beyond their span.
 using BoundedQueues = testing::Types<SimpleWheelCase, DayWheelCase, TickingDayWheelCase>;
 
-// The same queues with few slots per level, so that the hands complete many turns.
+// The same queues with few slots per level, so that the hands complete many rounds.
 struct SmallWheelCase
     : PlainCase<DenseTimers<internal::IndexWheel<2>>, QueueNature{.most_wakeups = 32}> {
   static constexpr const char* kName = "SmallWheel";

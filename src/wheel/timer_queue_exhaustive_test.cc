@@ -22,7 +22,7 @@ Tick tick_count() {
 }
 
 // One queue serves all cases. Each case starts this many ticks after the previous case. The number
-// is a multiple of the turns of all levels.
+// is a multiple of the rounds of all levels.
 constexpr Tick kTurns = 64 * 80;
 /// The smallest span of the small queues. Some of these queues refuse later deadlines.
 constexpr Tick kSmallestSpan = 64;

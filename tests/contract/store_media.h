@@ -22,8 +22,8 @@
 #else
 #include "base/test_folder.h"
 #include "store/memory_store.h"
-#include "store/rocksdb/planted_damage.h"
 #include "store/rocksdb/rocksdb_store.h"
+#include "store/rocksdb/testing/planted_damage.h"
 #endif
 
 namespace detent {

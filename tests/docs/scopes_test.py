@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the table of scopes in docs/operating/security.md: it must have every route, with the
-scope that the server requires (src/server/routes.cc), and no other routes.
+scope that the server requires (src/server/routes/routes.cc), and no other routes.
 
 Argument: the root of the tree. A test with a wrong table shows that every error is found.
 """
@@ -66,10 +66,10 @@ class Scopes(unittest.TestCase):
     maxDiff = None
 
     def test_the_table_has_every_route_with_its_scope(self):
-        code = (ROOT / "src/server/routes.cc").read_text("utf-8")
+        code = (ROOT / "src/server/routes/routes.cc").read_text("utf-8")
         page = (ROOT / "docs/operating/security.md").read_text("utf-8")
         self.assertEqual([], list(faults(code, page)))
-        document = json.loads((ROOT / "src/server/openapi.json").read_text("utf-8"))
+        document = json.loads((ROOT / "src/server/http/openapi.json").read_text("utf-8"))
         described = {(method.upper(), path) for path, operations in document["paths"].items()
                      for method in operations if method != "parameters"}
         self.assertEqual(set(), described - set(routes_of(code)))

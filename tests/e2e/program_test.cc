@@ -18,8 +18,8 @@
 #include "base/test_folder.h"
 #include "client/api_client.h"
 #include "examples/orders/server_process.h"
-#include "store/rocksdb/planted_damage.h"
-#include "store/rocksdb/sound_folder_rig.h"
+#include "store/rocksdb/testing/planted_damage.h"
+#include "store/rocksdb/testing/sound_folder_rig.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent {

@@ -14,8 +14,8 @@
 
 #include "base/test_folder.h"
 #include "client/api_client.h"
-#include "server/access_token.h"
-#include "server/test_notify_socket.h"
+#include "server/access/access_token.h"
+#include "server/testing/test_notify_socket.h"
 #include "tests/durability/child_server.h"
 #include "tests/support/raw_socket.h"
 

@@ -3,7 +3,7 @@
 // - the document, and every Schema Object in it by the dialect of OpenAPI 3.1;
 // - each example and default against its schema;
 // - the answers of the server in a session that calls every route, against the schema of the route
-//   and status. src/server/openapi_test.cc checks more answers with its own reader of JSON Schema.
+//   and status. src/server/http/openapi_test.cc checks more answers with its own reader of JSON Schema.
 //
 //   node referee.mjs build/release/detent
 //
@@ -199,7 +199,7 @@ class Session {
     const dump = await this.call('GET', '/v1/dump', 200);
     await this.call('POST', '/v1/restore', 200, { text: dump });
     await this.call('GET', '/v1/forecast', 400, { target: '/v1/forecast?bins=0' });
-    this.seen.add('GET /v1/events');  // has no end; src/server/openapi_test.cc reads its events
+    this.seen.add('GET /v1/events');  // has no end; src/server/http/openapi_test.cc reads its events
   }
 }
 

@@ -34,7 +34,7 @@ def read_figures(folder):
 
 
 def idle_rows(text):
-    """The output of bench/idle_cost.py as rows of Figures."""
+    """The output of bench/runtime/idle_cost.py as rows of Figures."""
     loaded = re.search(r"^loaded +(\d+) tasks", text, re.M)
     if not loaded:
         return []

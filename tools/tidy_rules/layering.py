@@ -4,15 +4,20 @@ A folder under src/ is a layer; so is a folder in it that NEEDS names (store/roc
 under include/detent/ belongs to the layer whose CMakeLists.txt lists it as PUBLIC_HEADERS, so a
 public header counts as an edge like any other. tests/, bench/ and examples/ may include every
 layer.
+
+A large layer has rooms, which are folders in it. The order of their rows in the second table says
+who may include whom: a room includes the rooms above it. Files of the layer that are in no room
+are a row as well, or else come last.
 """
 
 import pathlib
 import re
 
-from tidy_rules.source import TEST_FILE, Finding
+from tidy_rules.source import TEST_ROOM, Finding, is_test_path
 
 RULES = {
     "layering": "a folder includes only what ARCHITECTURE.md's table says it needs",
+    "rooms": "a room includes only rooms above it in ARCHITECTURE.md's table of rooms",
     "third-party": "a library's headers are included from one folder only",
     "public-header": "a header under include/ is installed with the layer that owns it",
 }
@@ -20,6 +25,9 @@ RULES = {
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
 # A row of it: floor, folder, what it is, what it needs.
 ROW = re.compile(r"^\| (\d) \| `src/([\w/]+)/` \|.*\| ?([^|\n]*?) ?\|$", re.MULTILINE)
+
+
+ROOM = re.compile(r"^\| `src/([\w/]+)/` \| [^|\n]* \|$", re.MULTILINE)
 
 
 def read_table(text):
@@ -44,9 +52,20 @@ def named_in(text, all_others):
     return names
 
 
+def read_rooms(text, layers):
+    """Layer → its rooms, the lowest first. "" is the files that are in the layer and in no room."""
+    rooms = {}
+    for folder in ROOM.findall(text):
+        layer, room = (folder, "") if folder in layers else folder.rsplit("/", 1)
+        assert layer in layers, f"{TABLE.name}: src/{folder}/ is a room of no folder"
+        rooms.setdefault(layer, []).append(room)
+    return {layer: found if "" in found else found + [""] for layer, found in rooms.items()}
+
+
 NEEDS = read_table(TABLE.read_text(encoding="utf-8"))
+ROOMS = read_rooms(TABLE.read_text(encoding="utf-8"), NEEDS)
 # Of the server one file chooses a concrete store; all others know the interface.
-STORE_CHOICE = "src/server/open_engine.cc"
+STORE_CHOICE = "src/server/program/open_engine.cc"
 CONCRETE_STORES = {"store/rocksdb", "store/postgres"}
 GROUND = {"wheel", "base"}  # the lowest floor, which does not see itself
 OPEN_TO_ALL = {"wheel", "base", "base/log"}
@@ -62,17 +81,17 @@ THIRD_PARTY = {
     "hiredis/": ("src/redis/",),
     "librdkafka/": ("src/sinks/", "tests/sinks/"),
     "nats/": ("src/sinks/", "tests/sinks/"),
-    "boost/asio": ("src/net/", "include/detent/asio.h", "src/runtime/asio_test.cc"),
+    "boost/asio": ("src/net/", "include/detent/asio.h", "src/runtime/coroutines/asio_test.cc"),
     "boost/beast": ("src/net/",),
-    "boost/system": ("src/net/", "include/detent/asio.h", "src/runtime/asio_test.cc"),
-    "boost/json": ("src/protocol/json/", "src/server/openapi_test.cc", "tests/fuzz/"),
+    "boost/system": ("src/net/", "include/detent/asio.h", "src/runtime/coroutines/asio_test.cc"),
+    "boost/json": ("src/protocol/json/", "src/server/http/openapi_test.cc", "tests/fuzz/"),
     "openssl/": ("src/net/", "src/client/verify_webhook.cc", "src/delivery/webhook_signature.cc",
-                 "src/server/access_token.cc", "src/server/list_cursor.cc"),
+                 "src/server/access/access_token.cc", "src/server/http/list_cursor.cc"),
     "prometheus/": ("src/server/",),
     "CLI/": ("src/cli/",),
     "toml++/": ("src/cli/toml_parser.h",),
     "date/": ("src/calendar/",),
-    "sanitizer/": ("src/store/rocksdb/open_db_test.cc",),
+    "sanitizer/": ("src/store/rocksdb/database/open_db_test.cc",),
     "gtest/": (),
     "gmock/": (),
     "benchmark/": (),
@@ -99,6 +118,7 @@ def check(tree):
                 yield from check_edge(file, include, owners)
             else:
                 yield from check_third_party(file, include)
+    yield from check_rooms(tree)
     yield from check_beast(tree)
     yield from check_installed(tree, owners)
 
@@ -132,6 +152,39 @@ def check_edge(file, include, owners):
     problem = edge_problem(file, include.header, owners)
     if problem:
         yield finding(file, include, problem)
+    problem = None if file.is_test else room_problem(file.path, "src/" + include.header)
+    if problem:
+        yield finding(file, include, problem, "rooms")
+
+
+def room_problem(source, target):
+    """What is wrong when `source` includes `target`, a file of the same layer."""
+    layer = layer_of(source)
+    if layer is None or layer != layer_of(target) or is_test_path(target):
+        return None
+    order = ROOMS.get(layer, [""])
+    rooms = [room_of(path, layer) for path in (source, target)]
+    if not set(rooms) <= set(order) or order.index(rooms[1]) <= order.index(rooms[0]):
+        return None
+    return (f"{source} may not include {target}: its room is below in {TABLE.name}'s table of "
+            "rooms")
+
+
+def room_of(path, layer):
+    """The folder in the layer, or "" for a file that is in no room."""
+    return path.removeprefix(f"src/{layer}/").rpartition("/")[0]
+
+
+def check_rooms(tree):
+    """Every folder in a layer is in the table."""
+    for file in tree.cpp_files:
+        layer = layer_of(file.path)
+        if layer not in NEEDS:
+            continue
+        room = room_of(file.path, layer)
+        if room not in ("", TEST_ROOM, *ROOMS.get(layer, [])):
+            yield Finding(file.path, 1, "rooms", f"src/{layer}/{room}/ is not in the table of "
+                          f"rooms in {TABLE.name}; add it there")
 
 
 def edge_problem(file, header, owners):
@@ -144,7 +197,7 @@ def edge_problem(file, header, owners):
         return None
     if public_name(file) in FLOOR_0:
         return f"{public_name(file)} is floor 0: standard library only"
-    is_for_tests = header.startswith("tests/") or TEST_FILE.fullmatch(header.rsplit("/")[-1])
+    is_for_tests = header.startswith("tests/") or is_test_path(header)
     if is_for_tests and not file.is_test:
         return f'"{header}" is for tests only'
     if header.startswith("tests/"):

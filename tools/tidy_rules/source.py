@@ -13,7 +13,8 @@ OTHER_SUFFIXES = {".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json", ".jsonl
                   ".js", ".mjs", ".ts", ".css", ".html", ".service", ".1"}
 NAMES = {".clang-tidy", ".clang-format", ".gitignore"}
 
-# Tests, and the headers that only tests include.
+# Tests, and the headers that only tests include. So is every file in a folder TEST_ROOM.
+TEST_ROOM = "testing"
 TEST_FILE = re.compile(r"\w+_test\.cc|\w+_(?:fixture|model|rig)\.h|(?:\w+_)?test_\w+\.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -27,6 +28,12 @@ LITERAL = re.compile(
       | "(?:[^"\\\n]|\\.)*"
       | (?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)*'
     """, re.VERBOSE | re.DOTALL)
+
+
+def is_test_path(path):
+    """Whether a file under src/, or a header as it is included, is for tests only."""
+    *folders, name = path.split("/")
+    return TEST_ROOM in folders or bool(TEST_FILE.fullmatch(name))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +103,8 @@ class SourceFile:
 
     @property
     def is_test(self):
-        """A test or what tests share, beside the source or anywhere in tests/."""
-        return self.is_under("tests") or bool(TEST_FILE.fullmatch(self.name))
+        """A test or what tests share, beside the source, in testing/ or anywhere in tests/."""
+        return self.is_under("tests") or is_test_path(self.path)
 
     def _shebang_has(self, word):
         return bool(self.lines) and self.lines[0].startswith("#!") and word in self.lines[0]

@@ -1,4 +1,4 @@
-// RingSlots: one ring of slots in which many turns of time share each slot. SimpleWheel and
+// RingSlots: one ring of slots in which many rounds of time share each slot. SimpleWheel and
 // HashedWheel use it.
 //
 // The ring has a list for each number modulo slot_count. Each slot stores the earliest number in
@@ -7,9 +7,9 @@
 //     slot_count 8   slot 3: timers of the numbers 11, 19 and 75, earliest 11;
 //                            visited at 11, 19 and 75
 //
-// A search visits the slots in the order of the ring. Within one turn this is the order of time. If
-// more than one turn is left to go, all slots with due timers are emptied together. Their timers
-// are sorted once, so the cost does not depend on the number of turns.
+// A search visits the slots in the order of the ring. Within one round this is the order of time.
+// If more than one round is left to go, all slots with due timers are emptied together. Their
+// timers are sorted once, so the cost does not depend on the number of rounds.
 #pragma once
 
 #include <algorithm>
@@ -51,8 +51,8 @@ struct RingOptions {
     return std::nullopt;
   }
 
-  /// Returns the length of one turn in ticks.
-  Tick turn() const noexcept { return slot_width * slot_count; }
+  /// Returns the length of one round in ticks.
+  Tick round() const noexcept { return slot_width * slot_count; }
 };
 
 /// A ring of slots for a SlotStore. Owns no link. Not movable. Thread-compatible. `insert` and
@@ -106,9 +106,9 @@ class RingSlots {
     return found.has_value();
   }
 
-  // If at most one turn is left to go, the first slot fires, and its timers of later turns are put
-  // back. Otherwise a slot can hold due timers of several turns, so all due slots are taken to be
-  // sorted.
+  // If at most one round is left to go, the first slot fires, and its timers of later rounds are
+  // put back. Otherwise a slot can hold due timers of several rounds, so all due slots are taken to
+  // be sorted.
   Taken take(SlotNumber last, LinkList& into) noexcept {
     const SlotNumber start = reached_ + 1;
     if (last - reached_ <= slots_.size()) {
@@ -170,8 +170,8 @@ class RingSlots {
   }
 
   // Returns the first number up to `last` that is the earliest number of a slot. Slots are visited
-  // in the order of their next turn. The search therefore ends as soon as no later slot can have an
-  // earlier number.
+  // in the order of their next round. The search therefore ends as soon as no later slot can have
+  // an earlier number.
   std::optional<SlotNumber> first_within(SlotNumber last) const noexcept {
     const std::uint64_t count = last - reached_;
     if (count == 0) return std::nullopt;

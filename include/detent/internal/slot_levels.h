@@ -8,13 +8,13 @@
 //
 //     sizes 60, 60, 24   reached 00:00:58   00:01:57  level 0, slot 57 (59 numbers ahead)
 //                                           00:01:59  level 1, slot 1  (its hand is at slot 0)
-//                                           01:00:00  level 1, slot 0  (60 slots ahead: next turn)
+//                                           01:00:00  level 1, slot 0  (60 slots ahead: next round)
 //                                           01:01:00  level 2, slot 1
 //
 // *Tickless* (from Kafka's purgatory): when a slot gets its first timer, it enters a heap, sorted
 // by its start. It leaves the heap when it is taken or emptied. The next slot is the top of the
 // heap. *Tick by tick* (Varghese and Lauck, scheme 7): the hand of level 0 moves from number to
-// number. The hand of a coarser level moves when the finer hand has completed a turn. Slots and
+// number. The hand of a coarser level moves when the finer hand has completed a round. Slots and
 // contents are the same in both; only the search differs.
 #pragma once
 
@@ -233,7 +233,7 @@ class SlotLevels {
   struct Level {
     Level(SlotNumber its_unit, std::uint64_t size) : unit(its_unit), reach(size), slots(size) {}
 
-    std::size_t index_of(SlotNumber turn) const noexcept { return turn % slots.size(); }
+    std::size_t index_of(SlotNumber round) const noexcept { return round % slots.size(); }
     Slot& slot_of(SlotNumber number) noexcept { return slots[index_of(number / unit)]; }
 
     SlotNumber unit;      // number of numbers per slot
@@ -299,7 +299,7 @@ class SlotLevels {
   Offer coarsest_at(SlotNumber number) noexcept {
     Offer found;
     for (std::size_t i = 0; i < levels_.size(); ++i) {
-      if (number % levels_[i].unit != 0) break;  // the finer level has not completed its turn
+      if (number % levels_[i].unit != 0) break;  // the finer level has not completed its round
       Slot& slot = levels_[i].slot_of(number);
       if (!slot.links.empty()) found = {number, i, &slot};
     }
@@ -327,12 +327,12 @@ void SlotLevels::check_invariants(const NumberOf& number_of) const noexcept {
   for_each_slot([&](const SlotView& view, const LinkList& links) {
     ++count;
     const Level& level = levels_[view.level];
-    const SlotNumber turn = view.start / level.unit;
+    const SlotNumber round = view.start / level.unit;
     const SlotNumber hand = reached_ / level.unit;
-    DETENT_CHECK(view.start % level.unit == 0 && level.index_of(turn) == view.index);
-    DETENT_CHECK(turn > hand && turn - hand <= level.reach);
+    DETENT_CHECK(view.start % level.unit == 0 && level.index_of(round) == view.index);
+    DETENT_CHECK(round > hand && round - hand <= level.reach);
     for_each_link(links,
-                  [&](const Link& link) { DETENT_CHECK(number_of(link) / level.unit == turn); });
+                  [&](const Link& link) { DETENT_CHECK(number_of(link) / level.unit == round); });
     if (drive_ == WheelDrive::tick_by_tick) return;
     const Offer& offer = offers_.elements()[level.slots[view.index].offer];
     DETENT_CHECK(offer.slot == &level.slots[view.index] && offer.start == view.start);

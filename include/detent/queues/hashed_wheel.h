@@ -1,17 +1,17 @@
-// HashedWheel: one ring of slots for any deadline. Timers of many turns share a slot.
+// HashedWheel: one ring of slots for any deadline. Timers of many rounds share a slot.
 //
 // The idea. Time moves around a ring of lists like the hand of a clock. Each timer is put into the
-// slot where the hand will be at its deadline, in this turn or a later turn. The ring is thus a
+// slot where the hand will be at its deadline, in this round or a later round. The ring is thus a
 // hash table whose hash is the deadline modulo the size of the ring. When the hand reaches a slot,
-// it fires the timers that are due in this turn and leaves the other timers. In this implementation
-// each timer keeps its deadline, and each slot knows its earliest deadline. The hand skips a slot
-// until this deadline.
+// it fires the timers that are due in this round and leaves the other timers. In this
+// implementation each timer keeps its deadline, and each slot knows its earliest deadline. The hand
+// skips a slot until this deadline.
 //
 //     struct Session : detent::HashedWheel::Timer { int socket; };
 //
 //     auto wheel = detent::HashedWheel::make({.slot_count = 1'024});
 //     Session session;
-//     wheel->schedule(session, wheel->now() + 30'000);       // the 30th turn from now
+//     wheel->schedule(session, wheel->now() + 30'000);       // the 30th round from now
 //     wheel->advance(30'000, [](detent::HashedWheel::Timer& timer) noexcept {
 //       close(static_cast<Session&>(timer).socket);
 //     });
@@ -26,18 +26,18 @@
 //                         earliest timer of its slot, this slot may cause one wake-up that is too
 //                         early
 //     advance             O(m) for each slot with a due timer, and O(slots passed), at most one
-//                         turn. A jump of more than a turn looks at each timer of these slots once,
-//                         not once per turn, and moves each due timer at most 16 times more. A
-//                         timer that was already due when it was scheduled also moves at most 16
+//                         round. A jump of more than a round looks at each timer of these slots
+//                         once, not once per round, and moves each due timer at most 16 times more.
+//                         A timer that was already due when it was scheduled also moves at most 16
 //                         times
 //     memory              32 bytes per timer, inside the caller's object; 24 bytes per slot and 4
 //                         KB per wheel
 //     equal deadlines     in an unspecified order, which is the same in every run
 //
 // Source: scheme 6 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN
-// 1997). Netty's HashedWheelTimer counts the remaining turns ("rounds") in each timer; in Detent a
+// 1997). Netty's HashedWheelTimer counts the remaining rounds in each timer; in Detent a
 // timer keeps its deadline. Read next: internal/ring_slots.h (the ring), timer_wheel.h (levels
-// instead of turns).
+// instead of rounds).
 #pragma once
 
 #include <limits>

@@ -2,7 +2,7 @@
 // seconds, minutes and hours.
 //
 // The idea. One ring of slots is fast but short. A coarser ring behind it extends it: each slot of
-// the coarser ring covers a whole turn of the finer ring, and so on. A timer that is due soon goes
+// the coarser ring covers a whole round of the finer ring, and so on. A timer that is due soon goes
 // into the finest ring. A timer that is too far away *overflows* to the first ring that reaches its
 // deadline. When time reaches a coarse slot, the timers of that slot *cascade* to finer slots. Each
 // timer thus fires at its exact tick.

@@ -1,8 +1,8 @@
-// SimpleWheel: one ring of slots, for timers that are due within one turn.
+// SimpleWheel: one ring of slots, for timers that are due within one round.
 //
 // The idea. Time moves around a ring of lists like the hand of a clock. Each timer is put into the
 // slot where the hand will be at its deadline. Timers are not sorted or compared. A deadline beyond
-// one turn is refused: in its slot the timer would fire one or more turns too early. One bit per
+// one round is refused: in its slot the timer would fire one or more rounds too early. One bit per
 // slot says whether the slot holds timers, so empty slots are skipped 64 at a time.
 //
 //     struct Session : detent::SimpleWheel::Timer { int socket; };
@@ -15,19 +15,19 @@
 //       close(static_cast<Session&>(timer).socket);
 //     });
 //
-// With a slot_width of w ticks, a turn is w times as long. A timer fires at the first multiple of w
-// that is not before its deadline. (The last possible tick counts as a multiple.)
+// With a slot_width of w ticks, a round is w times as long. A timer fires at the first multiple of
+// w that is not before its deadline. (The last possible tick counts as a multiple.)
 //
 // Cost:
 //
 //     schedule, cancel    O(1), no allocation
 //     next_wakeup         O(slots / 64), to find the next slot that is not empty. Exact if slots
-//                         are one tick wide. A wider slot can hold timers of two turns; if the
+//                         are one tick wide. A wider slot can hold timers of two rounds; if the
 //                         earlier timer is cancelled or moved, the slot may cause one wake-up that
 //                         is too early
 //     advance             O(1) per timer fired, and O(slots / 64). A timer that was already due
 //                         when it was scheduled moves at most 16 times more, as does a timer that a
-//                         jump of more than a turn passes
+//                         jump of more than a round passes
 //     memory              32 bytes per timer, inside the caller's object; 24 bytes per slot and 4
 //                         KB per wheel
 //     equal deadlines     in an unspecified order, which is the same in every run
@@ -49,7 +49,7 @@
 
 namespace detent {
 
-/// A timing wheel of one turn. Thread-compatible. internal/store_queue.h documents the operations.
+/// A timing wheel of one round. Thread-compatible. internal/store_queue.h documents the operations.
 /// `schedule` and `postpone` refuse a deadline that is more than span() after now().
 class SimpleWheel : public internal::StoreQueue<internal::SlotStore<internal::RingSlots>> {
   struct Passkey {};
@@ -71,7 +71,7 @@ class SimpleWheel : public internal::StoreQueue<internal::SlotStore<internal::Ri
 
   /// Only make() can call this.
   SimpleWheel(Passkey, const Options& options)
-      : StoreQueue(options.now, internal::SlotWidth(options.slot_width), options.turn(),
+      : StoreQueue(options.now, internal::SlotWidth(options.slot_width), options.round(),
                    options.slot_count) {}
 
   /// Returns the longest accepted delay: slot_width × slot_count ticks.

@@ -5,9 +5,9 @@
 
 #include "detent/check.h"
 #include "store/meta_format.h"
-#include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_keys.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/database/key_format.h"
+#include "store/rocksdb/database/meta_keys.h"
+#include "store/rocksdb/database/slices.h"
 #include "store/schedule_format.h"
 
 namespace detent {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/rocksdb/open_db.h"
+#include "store/rocksdb/database/open_db.h"
 #include "store/store.h"
 
 namespace detent {

@@ -6,8 +6,8 @@
 
 #include "base/bytes.h"
 #include "store/meta_format.h"
-#include "store/rocksdb/meta_keys.h"
-#include "store/rocksdb/range_scan.h"
+#include "store/rocksdb/database/meta_keys.h"
+#include "store/rocksdb/database/range_scan.h"
 
 namespace detent {
 

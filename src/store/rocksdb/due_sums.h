@@ -18,7 +18,7 @@
 
 #include "base/result.h"
 #include "store/rocksdb/changes.h"
-#include "store/rocksdb/open_db.h"
+#include "store/rocksdb/database/open_db.h"
 #include "store/store.h"
 
 namespace detent {

@@ -8,8 +8,8 @@
 #include "base/rng.h"
 #include "base/test_folder.h"
 #include "base/test_seed.h"
-#include "store/rocksdb/meta_keys.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/database/meta_keys.h"
+#include "store/rocksdb/database/slices.h"
 
 namespace detent {
 namespace {

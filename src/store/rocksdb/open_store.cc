@@ -9,11 +9,11 @@
 #include "detent/check.h"
 #include "store/meta_format.h"
 #include "store/record_format.h"
-#include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_keys.h"
-#include "store/rocksdb/range_scan.h"
-#include "store/rocksdb/rocksdb_error.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/database/key_format.h"
+#include "store/rocksdb/database/meta_keys.h"
+#include "store/rocksdb/database/range_scan.h"
+#include "store/rocksdb/database/rocksdb_error.h"
+#include "store/rocksdb/database/slices.h"
 #include "store/store_error.h"
 
 namespace detent {
@@ -77,10 +77,11 @@ OpenStore::~OpenStore() {
     static_cast<void>(wait_for_settle());
   }
   if (write_failed_) return;
-  low_water_.raise(*db_, settled_to_);
+  low_watermark_.raise(*db_, settled_to_);
   Changes changes(*db_);
   due_sums_.stage_full(changes);
-  if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
+  if (low_watermark_.is_changed())
+    changes.set_meta(kLowWatermarkKey, place_key(low_watermark_.place()));
   static_cast<void>(apply(changes, Durability::buffered));
 }
 
@@ -90,7 +91,7 @@ Result<void> OpenStore::recover() {
   ASSIGN_OR_RETURN(const std::uint64_t queue_number, db_->read_number(kLastQueueNumberKey));
   last_queue_number_ = static_cast<std::uint32_t>(queue_number);
   ASSIGN_OR_RETURN(epoch_, db_->read_number(kEpochKey));
-  ASSIGN_OR_RETURN(low_water_, LowWater::read(*db_));
+  ASSIGN_OR_RETURN(low_watermark_, LowWatermark::read(*db_));
   ASSIGN_OR_RETURN(due_sums_, DueSums::read(*db_));
   TRY(remove_unsettled(*db_, settled_to_));
   return recover_accepted();
@@ -137,7 +138,8 @@ Result<void> OpenStore::write_while(const WriteBatch& batch, Durability durabili
   if (last_queue_number != last_queue_number_) {
     changes.set_meta(kLastQueueNumberKey, number_bytes(last_queue_number));
   }
-  if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
+  if (low_watermark_.is_changed())
+    changes.set_meta(kLowWatermarkKey, place_key(low_watermark_.place()));
   TRY(apply(changes, durability, meanwhile));
   last_id_ = last_id;
   last_queue_number_ = last_queue_number;
@@ -162,7 +164,7 @@ void OpenStore::stage_tasks(const WriteBatch& batch, Changes& changes) {
       changes.put_accepted(to.place, record);
       continue;
     }
-    if (to.place.lane == Lane::due) low_water_.put(to.place);
+    if (to.place.lane == Lane::due) low_watermark_.put(to.place);
     settled.push_back(&to);
     if (from == to.place) continue;
     ids.emplace_back(to.place.id, &to.place);
@@ -216,8 +218,8 @@ void OpenStore::applied(const WriteBatch& batch) {
   }
   for (const KeyRecord& key : batch.keys) keys_.put(key);
   due_sums_.written(batch.due_counts);
-  low_water_.stored();
-  if (removals > 0) low_water_.removed(removals, *db_, settled_to_);
+  low_watermark_.stored();
+  if (removals > 0) low_watermark_.removed(removals, *db_, settled_to_);
 }
 
 void OpenStore::move_accepted(TaskId id, const std::optional<Place>& to) {
@@ -309,9 +311,9 @@ Result<void> OpenStore::correct(std::size_t corrections) {
 /// Lowers the low-water mark to the first accepted task, because this task may be among the settled
 /// ones that now count in the due family.
 void OpenStore::lower_to_accepted() {
-  if (ingested_->has_front) low_water_.put(front_place(TaskId{1}));
+  if (ingested_->has_front) low_watermark_.put(front_place(TaskId{1}));
   for (const Place& first : accepted_.read(begin_of(Lane::due), end_of(Lane::due), 1)) {
-    low_water_.put(first);
+    low_watermark_.put(first);
   }
 }
 
@@ -325,10 +327,11 @@ Result<void> OpenStore::make_it_count() {
   }
   lower_to_accepted();
   due_sums_.stage_full(changes);
-  if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
+  if (low_watermark_.is_changed())
+    changes.set_meta(kLowWatermarkKey, place_key(low_watermark_.place()));
   db_->reached(StoreStep::settle_staged);
   TRY(apply(changes, Durability::synced));
-  low_water_.stored();
+  low_watermark_.stored();
   due_sums_.full_written();
   settled_to_ = ingested_->to;
   accepted_.drop_through(settled_to_);

@@ -6,13 +6,13 @@
 //
 //     DataFolder       the folder: its lock and its files
 //     mend_logs()      checks the logs before RocksDB replays them   (wal_check.h)
-//     OpenDb           the database: families, tuning, format; with LogGuard and InsertHints
+//     OpenDb           the database: families, tuning, format; with WalEnv and InsertHints
 //     Changes          the changes of one write, as keys and values   (key_format.h)
 //     TaskReader       reads tasks; with RangeScan and multi_get()
 //     TaskKeys         keys of tasks, and the order in which they expire
 //     AcceptedIndex    the places of accepted tasks
 //     Settle           moves accepted tasks to their lanes in the background   (settle_tables.h)
-//     LowWater         where the due order begins
+//     LowWatermark         where the due order begins
 //     DueSums          the number of tasks that are due in each bin
 //     WriteThread      writes while the store's thread does other work
 #pragma once
@@ -28,9 +28,9 @@
 #include "base/result.h"
 #include "store/rocksdb/accepted_index.h"
 #include "store/rocksdb/changes.h"
+#include "store/rocksdb/database/open_db.h"
 #include "store/rocksdb/due_sums.h"
-#include "store/rocksdb/low_water.h"
-#include "store/rocksdb/open_db.h"
+#include "store/rocksdb/low_watermark.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/settle.h"
 #include "store/rocksdb/task_keys.h"
@@ -81,7 +81,7 @@ class OpenStore final : public Store {
   OpenStore(std::unique_ptr<OpenDb> db, const RocksDbStoreOptions& options);
   Result<void> recover();
   Result<void> recover_accepted();
-  TaskReader reader() { return {*db_, accepted_, {settled_to_, low_water_.place()}}; }
+  TaskReader reader() { return {*db_, accepted_, {settled_to_, low_watermark_.place()}}; }
   bool is_accepted(TaskId id) const noexcept { return id > settled_to_; }
 
   void stage_tasks(const WriteBatch& batch, Changes& changes);
@@ -110,7 +110,7 @@ class OpenStore final : public Store {
   TaskId settled_to_;  // the settled mark
   std::uint32_t last_queue_number_ = 0;
   std::uint64_t epoch_ = 0;
-  LowWater low_water_;
+  LowWatermark low_watermark_;
   DueSums due_sums_;
   TaskKeys keys_{*db_};
   AcceptedIndex accepted_;

@@ -1,9 +1,6 @@
 #include "store/rocksdb/rocksdb_store.h"
 
-#include <filesystem>
-#include <system_error>
-
-#include "store/rocksdb/data_folder.h"
+#include "store/rocksdb/database/data_folder.h"
 #include "store/rocksdb/open_store.h"
 
 namespace detent {
@@ -13,13 +10,6 @@ Result<std::unique_ptr<Store>> RocksDbStore::open(const RocksDbStoreOptions& opt
 }
 
 Result<bool> RocksDbStore::is_in(const std::string& folder) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(folder, error);
-  if (!std::filesystem::status_known(status)) {
-    return Error{ErrorCode::unavailable,
-                 "data folder '" + folder + "' cannot be read: " + error.message(), ""};
-  }
-  if (!std::filesystem::is_directory(status)) return false;
   return DataFolder::holds_database(folder);
 }
 

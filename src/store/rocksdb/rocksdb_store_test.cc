@@ -27,7 +27,7 @@
 #include "base/rng.h"
 #include "base/test_folder.h"
 #include "detent/check.h"
-#include "store/rocksdb/planted_damage.h"
+#include "store/rocksdb/testing/planted_damage.h"
 
 namespace detent {
 namespace {

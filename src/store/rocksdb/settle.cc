@@ -9,10 +9,10 @@
 
 #include "detent/check.h"
 #include "store/meta_format.h"
-#include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_keys.h"
-#include "store/rocksdb/range_scan.h"
-#include "store/rocksdb/rocksdb_error.h"
+#include "store/rocksdb/database/key_format.h"
+#include "store/rocksdb/database/meta_keys.h"
+#include "store/rocksdb/database/range_scan.h"
+#include "store/rocksdb/database/rocksdb_error.h"
 
 namespace detent {
 

@@ -30,7 +30,7 @@
 #include "base/thread.h"
 #include "store/rocksdb/accepted_index.h"
 #include "store/rocksdb/changes.h"
-#include "store/rocksdb/open_db.h"
+#include "store/rocksdb/database/open_db.h"
 #include "store/rocksdb/settle_tables.h"
 #include "store/store.h"
 

@@ -12,11 +12,11 @@
 
 #include "base/test_folder.h"
 #include "store/rocksdb/changes.h"
-#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/database/key_format.h"
+#include "store/rocksdb/database/slices.h"
 #include "store/rocksdb/open_store.h"
-#include "store/rocksdb/settle_gate_rig.h"
 #include "store/rocksdb/settle_tables.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/testing/settle_gate_rig.h"
 
 namespace detent {
 namespace {

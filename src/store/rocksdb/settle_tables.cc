@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "store/rocksdb/key_format.h"
-#include "store/rocksdb/range_scan.h"
-#include "store/rocksdb/rocksdb_error.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/database/key_format.h"
+#include "store/rocksdb/database/range_scan.h"
+#include "store/rocksdb/database/rocksdb_error.h"
+#include "store/rocksdb/database/slices.h"
 
 namespace detent {
 

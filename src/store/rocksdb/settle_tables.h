@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "store/rocksdb/open_db.h"
+#include "store/rocksdb/database/open_db.h"
 #include "store/store.h"
 
 namespace detent {

@@ -22,12 +22,12 @@
 #include "base/rng.h"
 #include "base/test_folder.h"
 #include "base/test_seed.h"
-#include "store/rocksdb/key_format.h"
-#include "store/rocksdb/live_copy_rig.h"
-#include "store/rocksdb/meta_keys.h"
+#include "store/rocksdb/database/key_format.h"
+#include "store/rocksdb/database/meta_keys.h"
+#include "store/rocksdb/database/slices.h"
 #include "store/rocksdb/open_store.h"
-#include "store/rocksdb/settle_gate_rig.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/testing/live_copy_rig.h"
+#include "store/rocksdb/testing/settle_gate_rig.h"
 
 namespace detent {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "detent/check.h"
 #include "store/meta_format.h"
-#include "store/rocksdb/key_format.h"
-#include "store/rocksdb/multi_get.h"
-#include "store/rocksdb/range_scan.h"
-#include "store/rocksdb/rocksdb_error.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/database/key_format.h"
+#include "store/rocksdb/database/multi_get.h"
+#include "store/rocksdb/database/range_scan.h"
+#include "store/rocksdb/database/rocksdb_error.h"
+#include "store/rocksdb/database/slices.h"
 
 namespace detent {
 

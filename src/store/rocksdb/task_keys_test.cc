@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/test_folder.h"
-#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/database/key_format.h"
 
 namespace detent {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "detent/check.h"
 #include "store/record_format.h"
-#include "store/rocksdb/key_format.h"
-#include "store/rocksdb/multi_get.h"
-#include "store/rocksdb/range_scan.h"
-#include "store/rocksdb/rocksdb_error.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/database/key_format.h"
+#include "store/rocksdb/database/multi_get.h"
+#include "store/rocksdb/database/range_scan.h"
+#include "store/rocksdb/database/rocksdb_error.h"
+#include "store/rocksdb/database/slices.h"
 #include "store/store_error.h"
 
 namespace detent {
@@ -32,7 +32,7 @@ Result<std::vector<TaskReader::Met>> TaskReader::meet(const Place& after, const 
   auto next = accepted.begin();
   std::vector<Met> met;
   const bool is_due = after.lane == Lane::due;
-  const Place start = is_due ? std::max(after, bounds_.low_water) : after;
+  const Place start = is_due ? std::max(after, bounds_.low_watermark) : after;
   if (start < until) {
     rocksdb::ColumnFamilyHandle* const family = db_.family_of(after.lane);
     RangeScan scan(db_.db(), family, {first_key_after(start), first_key_after(until)});

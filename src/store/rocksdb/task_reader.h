@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "store/rocksdb/accepted_index.h"
-#include "store/rocksdb/open_db.h"
+#include "store/rocksdb/database/open_db.h"
 #include "store/store.h"
 
 namespace detent {
@@ -21,10 +21,10 @@ namespace detent {
 class TaskReader {
  public:
   /// All tasks with ids above `settled_to` are in the accepted family. Reads of the due family
-  /// start after `low_water`.
+  /// start after `low_watermark`.
   struct Bounds {
     TaskId settled_to;
-    Place low_water;
+    Place low_watermark;
   };
   TaskReader(OpenDb& db, AcceptedIndex& accepted, Bounds bounds)
       : db_(db), accepted_(accepted), bounds_(bounds) {}

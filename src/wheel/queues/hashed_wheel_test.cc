@@ -1,4 +1,4 @@
-// The special properties of HashedWheel: timers of several turns in one slot, and their cost.
+// The special properties of HashedWheel: timers of several rounds in one slot, and their cost.
 #include "detent/queues/hashed_wheel.h"
 
 #include <gtest/gtest.h>
@@ -26,13 +26,14 @@ TEST(HashedWheel, RefusesSizesThatAreZeroOrTooBigAndNamesThem) {
   EXPECT_FALSE(HashedWheel::make({.slot_count = 4, .slot_width = Tick{1} << 62}).has_value());
 }
 
-// Common bugs of wheels that count turns: a timer fires a slot early, a turn early or a turn late.
+// Common bugs of wheels that count rounds: a timer fires a slot early, a round early or a round
+// late.
 TEST(HashedWheel, IsExactAtAnyNumberOfTurns) {
   for (const std::size_t slot_count : {1u, 2u, 7u, 10u, 64u, 65u}) {
     for (Tick start = 0; start < slot_count + 2; ++start) {
-      for (const Tick turns : {1u, 2u, 3u, 10u}) {
+      for (const Tick rounds : {1u, 2u, 3u, 10u}) {
         for (const Tick delay :
-             {turns * slot_count - 1, turns * slot_count, turns * slot_count + 1}) {
+             {rounds * slot_count - 1, rounds * slot_count, rounds * slot_count + 1}) {
           auto wheel = HashedWheel::make({.slot_count = slot_count, .now = start});
           HashedWheel::Timer timer;
           wheel->schedule(timer, start + delay);
@@ -49,7 +50,7 @@ TEST(HashedWheel, IsExactAtAnyNumberOfTurns) {
 }
 
 // A limit of 0 forbids any work. So if such a call finishes, it did no work: the hand passed a slot
-// whose timers belong to later turns without touching them.
+// whose timers belong to later rounds without touching them.
 TEST(HashedWheel, DoesNotTouchTimersOfLaterTurns) {
   auto wheel = HashedWheel::make({.slot_count = 8});
   std::vector<HashedWheel::Timer> timers(100);
@@ -60,8 +61,8 @@ TEST(HashedWheel, DoesNotTouchTimersOfLaterTurns) {
   EXPECT_TRUE(wheel->advance(10'000, kIgnore, 0).more);
 }
 
-// All timers are in one slot, and each is due in another turn. Each timer may cost one look, at
-// most 16 moves and the firing, but not a look in every turn.
+// All timers are in one slot, and each is due in another round. Each timer may cost one look, at
+// most 16 moves and the firing, but not a look in every round.
 TEST(HashedWheel, LooksAtATimerOnceInAJumpOverManyTurns) {
   constexpr std::size_t kCount = 1'000;
   auto wheel = HashedWheel::make({.slot_count = 8});

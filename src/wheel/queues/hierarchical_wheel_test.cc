@@ -107,7 +107,7 @@ TEST(HierarchicalWheel, OverflowsUpToTheFirstLevelThatReachesTheDeadline) {
   constexpr std::array kRows{
       Row{0, 1, 0, 1},
       Row{0, 59, 0, 59},
-      Row{0, 60, 0, 60},  // a whole turn ahead: the slot at the hand, which is empty
+      Row{0, 60, 0, 60},  // a whole round ahead: the slot at the hand, which is empty
       Row{0, 61, 1, 60},
       Row{0, 119, 1, 60},
       Row{0, 120, 1, 120},

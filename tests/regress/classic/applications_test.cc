@@ -10,7 +10,7 @@
 #include "detent/clock.h"
 #include "detent/delay_queue.h"
 #include "detent/scheduler.h"
-#include "runtime/scheduler_test_rig.h"
+#include "runtime/testing/scheduler_test_rig.h"
 
 namespace detent::classic {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "detent/queues/hashed_wheel.h"
 #include "detent/scheduler.h"
-#include "runtime/scheduler_test_rig.h"
+#include "runtime/testing/scheduler_test_rig.h"
 #include "tests/regress/classic/our_queues.h"
 
 namespace detent::classic {

@@ -15,7 +15,7 @@
 #include "detent/delay_queue.h"
 #include "detent/executor.h"
 #include "detent/scheduler.h"
-#include "runtime/scheduler_test_rig.h"
+#include "runtime/testing/scheduler_test_rig.h"
 #include "tests/regress/classic/kafka_port.h"
 #include "tests/regress/classic/our_queues.h"
 

@@ -15,7 +15,7 @@
 #include "detent/queues/hierarchical_wheel.h"
 #include "detent/queues/simple_wheel.h"
 #include "detent/scheduler.h"
-#include "runtime/scheduler_test_rig.h"
+#include "runtime/testing/scheduler_test_rig.h"
 #include "tests/regress/classic/our_queues.h"
 #include "tests/regress/classic/relative_wheel_port.h"
 

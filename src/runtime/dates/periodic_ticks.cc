@@ -1,0 +1,151 @@
+#include "runtime/dates/periodic_ticks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fnv.h"
+#include "base/rng.h"
+#include "detent/check.h"
+#include "detent/internal/saturate.h"
+
+namespace detent::internal {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// Nanoseconds between any two dates. The whole range of WallTime needs 84 bits.
+__extension__ using Wide = __int128;
+
+constexpr Wide kNanosecondsInMillisecond = 1'000'000;
+
+/// The time from `wall` until the first tick after it: at least one nanosecond, saturating.
+nanoseconds first_wait(const PeriodicOptions& options, WallInstant wall) noexcept {
+  const Wide period = options.period.count();
+  const Wide now = wall.time_since_epoch().count();
+  Wide wait = period;
+  if (options.created) {
+    const Wide age = now - options.created->time_since_epoch().count() * kNanosecondsInMillisecond;
+    wait = period - (age < 0 ? age : age % period);
+  } else if (!options.phase_key.empty()) {
+    const Wide since = (now - phase_of(options.phase_key, options.period).count()) % period;
+    wait = period - (since < 0 ? since + period : since);
+  }
+  const Wide most = nanoseconds::max().count();
+  return nanoseconds{static_cast<nanoseconds::rep>(std::min(wait, most))};
+}
+
+}  // namespace
+
+const char* problem_of(const PeriodicOptions& options) noexcept {
+  if (options.period <= nanoseconds::zero()) return "options.period > 0";
+  if (!(options.jitter >= 0 && options.jitter <= 1)) return "0 <= options.jitter <= 1";
+  if (options.catch_up < nanoseconds::zero()) return "options.catch_up >= 0";
+  if (options.created && !options.phase_key.empty()) {
+    return "options.created or options.phase_key, not both";
+  }
+  return nullptr;
+}
+
+nanoseconds phase_of(std::string_view key, nanoseconds period) noexcept {
+  DETENT_CHECK(period > nanoseconds::zero());
+  const std::uint64_t hash = Rng(fnv1a(key)).next();
+  // The hash as a fraction of 2^64, multiplied by the period. The shift by one keeps the product in
+  // the signed range.
+  return nanoseconds{
+      static_cast<nanoseconds::rep>((static_cast<Wide>(hash >> 1) * period.count()) >> 63)};
+}
+
+PeriodicTicks::PeriodicTicks(PeriodicOptions options, MonotonicTime now, WallInstant wall,
+                             std::uint64_t seed)
+    : options_(std::move(options)), seed_(seed), began_(now) {
+  if (const char* const problem = problem_of(options_)) check_failed(problem, __FILE__, __LINE__);
+  tick_ = saturating_add(now, first_wait(options_, wall));
+  due_ = due_of(tick_);
+}
+
+void PeriodicTicks::begin(MonotonicTime now) noexcept {
+  DETENT_CHECK(now >= due_);
+  began_ = now;
+  if (options_.pace == Pace::fixed_delay) return;
+  switch (options_.missed) {
+    case MissedTick::coalesce:
+    case MissedTick::skip:
+      tick_ = last_passed(tick_, now);
+      return;
+    case MissedTick::delay:
+      if (due_of(tick_after(tick_)) <= now) tick_ = now;
+      return;
+    case MissedTick::burst:
+    case MissedTick::spread:
+      return;
+  }
+}
+
+bool PeriodicTicks::end(MonotonicTime now) noexcept {
+  if (options_.count == 1) return false;
+  if (options_.count > 1) --options_.count;
+  if (options_.pace == Pace::fixed_delay) {
+    tick_ = tick_after(now);
+    due_ = due_of(tick_);
+    return true;
+  }
+  tick_ = tick_after(tick_);
+  // If ticks have already passed, `begin` handles them for coalesce and delay.
+  if (options_.missed == MissedTick::skip) tick_ = next_not_passed(tick_, now);
+  due_ = due_of(tick_);
+  if (options_.missed == MissedTick::spread) {
+    due_ = std::max(due_, saturating_add(began_, catch_up()));
+  }
+  return true;
+}
+
+void PeriodicTicks::move(MonotonicTime due) noexcept {
+  tick_ = due;
+  due_ = due;
+}
+
+/// The due time of the tick at `tick`, the same in every call. It takes two steps of the
+/// generator, so that equal distances between ticks or between seeds do not show in the jitter.
+MonotonicTime PeriodicTicks::due_of(MonotonicTime tick) const noexcept {
+  if (options_.jitter == 0) return tick;
+  const auto number = static_cast<std::uint64_t>(tick.time_since_epoch().count());
+  Rng rng(seed_ ^ Rng(number).next());
+  // Below 2^63, because unit() < 1. But the double of a long period may exceed the period.
+  const double jitter = options_.jitter * rng.unit() * static_cast<double>(options_.period.count());
+  const nanoseconds whole{static_cast<nanoseconds::rep>(jitter)};
+  return saturating_add(tick, std::min(whole, options_.period));
+}
+
+MonotonicTime PeriodicTicks::tick_after(MonotonicTime tick) const noexcept {
+  return saturating_add(tick, options_.period);
+}
+
+/// The last tick, not before `tick`, whose due time is at or before `now`. Jitter is at most a
+/// period, so the result is the last tick before `now` or the tick before that tick.
+MonotonicTime PeriodicTicks::last_passed(MonotonicTime tick, MonotonicTime now) const noexcept {
+  // Unsigned, so the distance between any two instants fits.
+  const auto since = static_cast<std::uint64_t>(now.time_since_epoch().count()) -
+                     static_cast<std::uint64_t>(tick.time_since_epoch().count());
+  const auto into =
+      static_cast<nanoseconds::rep>(since % static_cast<std::uint64_t>(options_.period.count()));
+  const MonotonicTime last = now - nanoseconds{into};
+  return last > tick && due_of(last) > now ? last - options_.period : last;
+}
+
+/// The first tick, `tick` or later, whose due time is at or after `now`.
+MonotonicTime PeriodicTicks::next_not_passed(MonotonicTime tick, MonotonicTime now) const noexcept {
+  if (due_of(tick) >= now) return tick;
+  const MonotonicTime last = last_passed(tick, now);
+  return due_of(last) == now ? last : tick_after(last);
+}
+
+/// At most half a period: otherwise the timer could never catch up.
+nanoseconds PeriodicTicks::catch_up() const noexcept {
+  if (options_.catch_up == nanoseconds::zero()) return options_.period / 10;
+  return std::min(options_.catch_up, options_.period / 2);
+}
+
+static_assert(sizeof(PeriodicTicks) <= 120);
+
+}  // namespace detent::internal

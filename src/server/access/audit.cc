@@ -1,0 +1,36 @@
+#include "server/access/audit.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/log/log.h"
+
+namespace detent::server {
+
+AuditedAct audited_act(std::string_view who, const net::HttpRequest& request) {
+  return {.who = std::string(who),
+          .address = request.peer,
+          .act = request.method + " " + request.target.substr(0, request.target.find('?'))};
+}
+
+void log_audit(const AuditedAct& act, int status) {
+  log_info("audit",
+           {{"who", act.who}, {"address", act.address}, {"act", act.act}, {"status", status}});
+}
+
+void RefusalLog::note(std::string_view address) {
+  std::uint64_t unlogged = 0;
+  {
+    const MutexLock lock(mutex_);
+    if (clock_.now() < next_line_) {
+      ++unlogged_;
+      return;
+    }
+    next_line_ = clock_.now() + std::chrono::seconds{1};
+    unlogged = std::exchange(unlogged_, 0);
+  }
+  log_warning("a request without a valid token was refused",
+              {{"address", address}, {"others_before", unlogged}});
+}
+
+}  // namespace detent::server

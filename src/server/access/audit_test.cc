@@ -1,0 +1,67 @@
+#include "server/access/audit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include "base/log/log.h"
+
+namespace detent::server {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+/// Catches the log for one test.
+class LogCapture {
+ public:
+  LogCapture() { configure_log({.out = &out_}); }
+  ~LogCapture() { configure_log({}); }
+  LogCapture(const LogCapture&) = delete;
+  LogCapture& operator=(const LogCapture&) = delete;
+
+  std::string text() const { return out_.str(); }
+
+ private:
+  std::ostringstream out_;
+};
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(Audit, LogsCallerAddressActAndStatus) {
+  const LogCapture log;
+  net::HttpRequest request{.method = "POST",
+                           .target = "/v1/queues/mail/purge?secret=1",
+                           .headers = {{"authorization", "Bearer dt_hidden"}},
+                           .body = "hidden",
+                           .peer = "10.1.2.3"};
+  log_audit(audited_act("ops", request), 200);
+  const std::string line = log.text();
+  for (const char* part :
+       {"audit", "who=ops", "address=10.1.2.3", "POST /v1/queues/mail/purge", "status=200"}) {
+    EXPECT_NE(line.find(part), std::string::npos) << part << " in " << line;
+  }
+  EXPECT_EQ(line.find("hidden"), std::string::npos) << line;
+  EXPECT_EQ(line.find("secret"), std::string::npos) << line;
+}
+
+TEST(RefusalLog, WritesALineASecondAndCountsTheOthers) {
+  const LogCapture log;
+  ManualClock clock;
+  RefusalLog refusals(clock);
+  for (int i = 0; i < 5; ++i) refusals.note("10.0.0.1");
+  EXPECT_EQ(lines_of(log.text()), 1U) << log.text();
+  clock.advance(1s);
+  refusals.note("10.0.0.2");
+  EXPECT_EQ(lines_of(log.text()), 2U) << log.text();
+  EXPECT_NE(log.text().find("address=10.0.0.2 others_before=4"), std::string::npos) << log.text();
+  clock.advance(999ms);
+  refusals.note("10.0.0.2");
+  EXPECT_EQ(lines_of(log.text()), 2U);
+}
+
+}  // namespace
+}  // namespace detent::server
