@@ -125,7 +125,7 @@ class RedisServer {
       said += line.data();
       if (said.find("ready to accept connections at") != std::string::npos) return "";
     }
-    if (said.empty()) return "there is no redis-server; install it: ./dev setup test";
+    if (said.empty()) return "there is no redis-server; install it: ./dev setup full";
     return "redis-server ended: " + said;
   }
 

@@ -3,13 +3,11 @@
 
 All replies must be equal, except for the differences in docs/reference/beanstalk.md.
 
-The arguments are the program and optionally seeds to replay. Without beanstalkd the test is
-skipped.
+The arguments are the program and optionally seeds to replay.
 """
 
 import random
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,7 +22,6 @@ SEEDS = [int(seed) for seed in sys.argv[2:]] or [random.randrange(1 << 32) for _
 COMMANDS = 400  # per seed
 WORKERS = 3
 TUBES = ["a", "b", "c"]
-SKIPPED = 77
 
 # Fields of stats-job and stats-tube that depend on the clock or differ according to beanstalk.md.
 LEFT_OUT = ("age", "time-left", "pause-time-left", "file", "delay", "cmd-touch")
@@ -169,10 +166,6 @@ def listens(port):
 
 
 def main():
-    beanstalkd = shutil.which("beanstalkd")
-    if beanstalkd is None:
-        print("skipped: there is no beanstalkd")
-        sys.exit(SKIPPED)
     children = []
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -182,7 +175,7 @@ def main():
                 preexec_fn=die_with_parent)
             children.append(detent)
             port = free_port()
-            children.append(subprocess.Popen([beanstalkd, "-l", "127.0.0.1", "-p", str(port)],
+            children.append(subprocess.Popen(["beanstalkd", "-l", "127.0.0.1", "-p", str(port)],
                                              preexec_fn=die_with_parent))
             ports = [port, port_of(detent.stdout)]
             wait_until(lambda: listens(port), 20, "beanstalkd")

@@ -26,7 +26,7 @@ class PrivatePostgres:
     def __init__(self):
         programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         if not programs:
-            raise FileNotFoundError("PostgreSQL is not installed: tools/setup test")
+            raise FileNotFoundError("PostgreSQL is not installed: tools/setup full")
         self.programs = pathlib.Path(programs[-1])
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="detent-cluster-"))
         self.account = pwd.getpwnam("postgres") if os.geteuid() == 0 else None

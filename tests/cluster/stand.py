@@ -7,7 +7,6 @@ answers each command with such a line of the running nodes. It ends at the end o
 """
 
 import argparse
-import glob
 import json
 import random
 import sys
@@ -105,7 +104,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if not glob.glob("/usr/lib/postgresql/*/bin"):
-        print("PostgreSQL is not installed: tools/setup test", file=sys.stderr)
-        sys.exit(77)
     main()

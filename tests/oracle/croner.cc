@@ -116,7 +116,7 @@ Result<Answers> ask_croner(const std::vector<std::string>& zones, Window zone_wi
     return Error{
         ErrorCode::unavailable,
         "node could not run " + script +
-            "; run `tools/setup test`, or `npm ci` in its folder, to install Node and croner",
+            "; run `tools/setup full`, or `npm ci` in its folder, to install Node and croner",
         ""};
   }
   Answers answers{.tzdata = std::string(version->substr(kVersion.size()))};

@@ -31,7 +31,7 @@ struct Account {
 Account server_account() {
   if (::geteuid() != 0) return {::geteuid(), ::getegid()};
   const passwd* const entry = ::getpwnam("postgres");
-  // If this fails, PostgreSQL is not installed: run tools/setup test.
+  // If this fails, PostgreSQL is not installed: run tools/setup full.
   DETENT_CHECK(entry != nullptr);
   return {entry->pw_uid, entry->pw_gid};
 }
@@ -51,7 +51,7 @@ std::string postgres_program(const std::string& name) {
     const std::string program = (version.path() / "bin" / name).string();
     if (fs::exists(program) && program > found) found = program;
   }
-  DETENT_CHECK(!found.empty());  // if this fails, run tools/setup test
+  DETENT_CHECK(!found.empty());  // if this fails, run tools/setup full
   return found;
 }
 
