@@ -6,6 +6,7 @@ import importlib.util
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 TOOL = pathlib.Path(__file__).resolve().parent / "clang_tidy"
@@ -14,6 +15,7 @@ clang_tidy = importlib.util.module_from_spec(importlib.util.spec_from_loader("cl
 LOADER.exec_module(clang_tidy)
 
 BEFORE = r"""
+#include <map>
 #include "base/time.h"
 // A comment with a "text" and it's fine.
 /* Another
@@ -45,9 +47,10 @@ class CodeOf(unittest.TestCase):
         self.assert_same("OldName", "NewName")
         self.assert_same('f("a")', 'f("bc")')
         self.assert_same("constexpr int kMost", "constexpr  int\n    kMost")
+        self.assert_same("base/time.h", "base/clock.h")
 
     def test_all_else_counts(self):
-        self.assert_other("base/time.h", "base/clock.h")
+        self.assert_other("<map>", "<set>")
         self.assert_other("10'000", "20'000")
         self.assert_other("""'"'""", "'x'")
         self.assert_other("'b'", "'c'")
@@ -55,6 +58,14 @@ class CodeOf(unittest.TestCase):
         self.assert_other("// NOLINT(some-check)", "")
         self.assert_other("EXPECT_EQ", "EXPECT_NE")
         self.assert_other("kRaw", "kOther")
+
+
+class RenamesSince(unittest.TestCase):
+    def test_a_renamed_file_has_its_old_name(self):
+        lines = "M\ta.cc\nR097\tsrc/b.h\tsrc/room/b.h\nA\tc.cc\n"
+        with mock.patch.object(clang_tidy, "git", lambda *_: lines):
+            self.assertEqual(clang_tidy.renames_since("HEAD"),
+                             {"a.cc": "a.cc", "src/room/b.h": "src/b.h", "c.cc": "c.cc"})
 
 
 if __name__ == "__main__":
