@@ -79,17 +79,26 @@ class BenchReport(unittest.TestCase):
     def test_a_page_gets_its_sections_and_charts_and_keeps_the_rest(self):
         page = self.folder / "page.md"
         page.write_text("before\n<!-- begin:memory-table -->\nold\n"
-                        "<!-- end:memory-table -->\nafter\n")
+                        "<!-- end:memory-table -->\nafter\n"
+                        "![cost](cost-schedule.svg)\n")
         bench_report.update_page(page, self.folder)
         once = page.read_text()
         self.assertTrue(once.startswith(
             "before\n<!-- begin:memory-table -->\n\n| bytes per timer |"))
-        self.assertTrue(once.endswith("<!-- end:memory-table -->\nafter\n"))
+        self.assertIn("<!-- end:memory-table -->\nafter\n", once)
         self.assertNotIn("old", once)
         self.assertIn("| TimerWheel | - | - | 32.0 |", once)
         bench_report.update_page(page, self.folder)
         self.assertEqual(page.read_text(), once)
         self.assertIn("HeapQueue", (self.folder / "cost-schedule.svg").read_text())
+
+    def test_a_page_that_shows_the_charts_of_another_folder_gets_none(self):
+        page = self.folder / "zh/page.md"
+        page.parent.mkdir()
+        page.write_text("<!-- begin:crossover -->\n<!-- end:crossover -->\n"
+                        "![cost](../cost-schedule.svg)\n")
+        bench_report.update_page(page, self.folder)
+        self.assertEqual([page], list(page.parent.iterdir()))
 
     def test_a_marker_that_nothing_fills_is_an_error(self):
         for text in ("no marker", "<!-- begin:other -->\n<!-- end:other -->",
