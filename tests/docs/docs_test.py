@@ -2,10 +2,10 @@
 """Checks that the documentation is consistent with the tree:
 
 - Every relative link in every *.md has its target, with its anchor.
-- Every path and every test that a page mentions exists. The index lists every page under docs/.
+- Every path and every test that a page mentions exists. The index lists every page under docs/,
+  and docs/zh/README.md every Chinese page.
 - Every known wrong answer and every class of bugs has a test. Every feature has a test, example or
   benchmark. Every name of the glossary is in the code, and every term has one meaning.
-- The Chinese start page has the same code blocks as the English one.
 - Figures that pages copy from the code are equal to those in the code.
 
 Argument: the root of the tree. The tests also use small trees with broken pages, to show that
@@ -155,13 +155,15 @@ class Names(dict):
 
 
 def unlisted(root):
-    """Pages under docs/ to which docs/README.md has no link."""
-    index = root / "docs/README.md"
-    linked = {(index.parent / target.partition("#")[0]).resolve()
-              for target in LINK.findall(index.read_text("utf-8"))}
+    """Pages under docs/ to which docs/README.md has no link; docs/zh/README.md lists docs/zh/."""
+    ours, chinese = root / "docs/README.md", root / "docs/zh/README.md"
+    linked = {index: {(index.parent / target.partition("#")[0]).resolve()
+                      for target in LINK.findall(index.read_text("utf-8"))}
+              for index in (ours, chinese)}
     for page in sorted((root / "docs").rglob("*.md")):
-        if page != index and page.resolve() not in linked:
-            yield f"{page.relative_to(root)} is not in docs/README.md"
+        index = chinese if page.is_relative_to(chinese.parent) and page != chinese else ours
+        if page != ours and page.resolve() not in linked[index]:
+            yield f"{page.relative_to(root)} is not in {index.relative_to(root)}"
 
 
 def unshown_features(root):
@@ -230,22 +232,6 @@ def double_terms(root):
             seen.add(term)
 
 
-def blocks_of(page):
-    """The code blocks of a page, without comments and error texts, because these are translated."""
-    if not page.exists():
-        return []
-    blocks = [match[0] for match in FENCE.finditer(page.read_text("utf-8"))]
-    return [re.sub(r" *(?:# .*|// .*)|(?<=\"error\":)\"[^\"]*\"", "", block) for block in blocks]
-
-
-def untranslated(root):
-    """Code blocks of docs/start.md that are missing or different in docs/zh/start.md."""
-    ours, theirs = blocks_of(root / "docs/start.md"), blocks_of(root / "docs/zh/start.md")
-    for block in ours:
-        if block not in theirs:
-            yield f"docs/zh/start.md: not as in docs/start.md: {block.splitlines()[1].strip()}"
-
-
 def tests_of(root):
     return "".join(path.read_text("utf-8") for folder in ("src", "tests")
                    for path in (root / folder).rglob("*_test.cc"))
@@ -296,7 +282,6 @@ def findings(root):
     yield from terms_not_in_code(root)
     yield from wrong_figures(root)
     yield from double_terms(root)
-    yield from untranslated(root)
     yield from cases_without_test(root, sources)
     yield from classes_without_test(root)
 
@@ -312,7 +297,7 @@ class Docs(unittest.TestCase):
 BROKEN = {
     "docs/README.md": "[a](a.md) [f](internals/failure-modes.md) [gone](gone.md) "
                       "[head](a.md#no-such) [out](../../etc) "
-                      "[features](features.md) [start](start.md) [zh](zh/start.md) "
+                      "[features](features.md) [zh](zh/README.md) "
                       "[glossary](glossary.md) 25 classes of bugs",
     "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
                  "```\n[in code](nowhere.md)\n```\n"
@@ -322,8 +307,8 @@ BROKEN = {
     "docs/features.md": "| feature | where | shown by |\n|---|---|---|\n| **Part** | | |\n"
                         "| timers | `there.h` | [a](a.md), src/some_test.cc, none_test.cc |\n"
                         "| speed | here | `some_bench` |\n| ease | [a](a.md) | [a guide](a.md) |\n",
-    "docs/start.md": "```sh\nrun one # it\n```\n```sh\nrun two\n```\n",
-    "docs/zh/start.md": "```sh\nrun one # 它\n```\n```sh\nrun 2\n```\n",
+    "docs/zh/README.md": "[a](a.md)\n",
+    "docs/zh/a.md": "", "docs/zh/lonely.md": "",
     "docs/glossary.md": "| term | meaning | in code | not |\n|---|---|---|---|\n"
                         "| port | a `door` | `Port`, `Gone::port_of()` | `gate` |\n"
                         "| port (of a ship) | its left, 64 cells |\n| side, port | 1 / 2 |\n",
@@ -360,7 +345,7 @@ EXPECTED = [
     "docs/internals/failure-modes.md: no test shows class 5",
     "docs/internals/failure-modes.md: there is no test SaysThatItAllHoldsNow",
     "docs/lonely.md is not in docs/README.md",
-    "docs/zh/start.md: not as in docs/start.md: run two",
+    "docs/zh/lonely.md is not in docs/zh/README.md",
     "tests/regress/x/cases.md: no test is called AB_MISSING",
 ]
 

@@ -20,7 +20,10 @@ COMPILE = [*sys.argv[2:], "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}"
            "-Wno-unused-but-set-variable", "-Wno-unused-parameter", "-Wno-unused-private-field",
            "-Wno-unused-function", "-Wno-unknown-warning-option",
            "-Wno-subobject-linkage"]  # because #line names headers
-PAGES = [ROOT / "README.md", ROOT / "clients/cpp/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# chinese_test.py compares the examples of the Chinese pages with those of the English pages.
+PAGES = [ROOT / "README.md", ROOT / "clients/cpp/README.md",
+         *(page for page in sorted((ROOT / "docs").rglob("*.md"))
+           if not page.is_relative_to(ROOT / "docs/zh"))]
 HEADERS = [path for path in sorted((ROOT / "include").rglob("*.h")) if "internal" not in path.parts]
 BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 INDENTED = re.compile(r"(?:^//(?:     .*)?\n)+", re.MULTILINE)
