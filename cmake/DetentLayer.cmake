@@ -4,8 +4,9 @@
 # layers and packages its headers use, PRIVATE those only its sources use. The table of allowed
 # edges is checked by tools/tidy; this only builds. PUBLIC_HEADERS are files under include/.
 # DETENT_COVERAGE lists layers in which it is counted what runs; all else is as in a release.
+# COLD layers work once per command, so a release compiles them at -O1: CLI11 takes half the time.
 function(detent_add_layer name)
-  cmake_parse_arguments(LAYER "" "" "SOURCES;PUBLIC_HEADERS;NEEDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(LAYER "COLD" "" "SOURCES;PUBLIC_HEADERS;NEEDS;PRIVATE" ${ARGN})
   set(target detent_${name})
   if(LAYER_SOURCES)
     detent_group_sources(${target} LAYER_SOURCES)
@@ -15,6 +16,9 @@ function(detent_add_layer name)
     # sources that have functions of the same name.
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+    if(LAYER_COLD)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detent_warnings> ${LAYER_PRIVATE})
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)

@@ -50,6 +50,11 @@ class Unit(unittest.TestCase):
         self.assertNotEqual(analyze(UNIT.replace("Type=notify", "Type=notice"), "verify",
                                     "--man=no").stdout, "")
 
+    def test_it_is_tried_again_without_end_once_the_network_is_up(self):
+        for line in ("StartLimitIntervalSec=0", "Restart=on-failure",
+                     "Wants=network-online.target", "After=network-online.target"):
+            self.assertIn(f"\n{line}\n", UNIT)
+
     def test_exposure_is_at_most_2(self):
         for unit in (UNIT, PACKAGED_UNIT):
             rated = security(unit)
