@@ -134,7 +134,8 @@ AREA_VIOLATIONS = [
                        ("docs/concepts/a.md", "docs"), ("include/detent/tick.h", "include"),
                        ("src/task/t.cc", "src"), ("dashboard/a.js", "dashboard"),
                        ("clients/python/a.py", "clients"), ("clients/cpp/README.md", "clients"),
-                       ("clients/typescript/a.ts", "clients"), ("tests/e2e/a_test.mjs", "tests"))
+                       ("clients/typescript/a.ts", "clients"), ("clients/go/a.go", "clients"),
+                       ("tests/e2e/a_test.mjs", "tests"))
 ] + [("long-sentences", "docs/a.md", PLAIN + 6 * (FIFTY + " "), "docs"),
      ("long-sentences", "src/task/t.cc", PLAIN + 6 * (FIFTY + " "), "src")]
 

@@ -7,7 +7,7 @@
 //
 // worker.h has Worker, which runs due tasks. The page docs/reference/http.md describes each field
 // and the guarantees of the server. The page docs/guides/clients.md compares this client with the
-// Python and TypeScript clients.
+// clients of other languages.
 //
 // Retries. If the server is away, restarts or answers 503, the client repeats a call for up to
 // `retry_for`. It honours the server's Retry-After. The client does not repeat a call whose second

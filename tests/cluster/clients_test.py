@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clients_test.py PROGRAM CPP-WORKER [NODE]: the workers of all clients on a cluster.
+"""clients_test.py PROGRAM CPP-WORKER GO-WORKER [NODE]: the workers of all clients on a cluster.
 
 The cluster has three nodes and its own PostgreSQL. Each worker has a queue with partitions on all
 nodes, and holds tasks of all shards while faults happen:
@@ -68,6 +68,8 @@ def commands():
     dist = CLIENTS.parent.parent / "clients" / "typescript" / "dist" / "index.js"
     if NODE and pathlib.Path(NODE).exists() and dist.exists():
         found["typescript"] = [NODE, CLIENTS / "typescript" / "cluster_worker.mjs"]
+    if pathlib.Path(GO_WORKER).exists():
+        found["go"] = [GO_WORKER]
     return found
 
 
@@ -194,6 +196,6 @@ class Clients(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM, CPP_WORKER = sys.argv[1:3]
-    NODE = (sys.argv[3:] + [None])[0]
+    PROGRAM, CPP_WORKER, GO_WORKER = sys.argv[1:4]
+    NODE = (sys.argv[4:] + [None])[0]
     unittest.main(argv=sys.argv[:1])

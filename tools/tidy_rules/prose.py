@@ -32,7 +32,7 @@ RULES = {
 # The pages in the root folder are one area; the others are a folder each.
 ROOT_PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 FOLDERS = ("docs", "include", "src", "dashboard", "clients", "tests")
-CODE_SUFFIXES = {".h", ".cc", ".py", ".js", ".mjs", ".ts"}
+CODE_SUFFIXES = {".h", ".cc", ".py", ".js", ".mjs", ".ts", ".go"}
 # Programs write the reports and the benchmark pages. The patterns are of English, not of Chinese.
 EXEMPT = ("docs/reports/", "docs/benchmarks", "docs/zh/")
 

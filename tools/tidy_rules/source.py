@@ -10,7 +10,7 @@ import subprocess
 SKIPPED_FOLDERS = {".git", "build", "data", "node_modules", "__pycache__"}
 CPP_SUFFIXES = {".h", ".cc"}
 OTHER_SUFFIXES = {".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json", ".jsonl", ".toml", ".yaml",
-                  ".js", ".mjs", ".ts", ".css", ".html", ".service", ".1"}
+                  ".js", ".mjs", ".ts", ".go", ".css", ".html", ".service", ".1"}
 NAMES = {".clang-tidy", ".clang-format", ".gitignore"}
 
 # Tests, and the headers that only tests include. So is every file in a folder TEST_ROOM.

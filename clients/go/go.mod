@@ -1,0 +1,3 @@
+module detent
+
+go 1.19
