@@ -113,7 +113,8 @@ inline void show_fired(LevelPicture& finest, const std::vector<Tick>& fired) {
 
 inline std::vector<PictureRow> as_strips(const Levels& levels) {
   std::vector<PictureRow> rows;
-  for (auto level = levels.rbegin(); level != levels.rend(); ++level) rows.push_back(Strip{*level});
+  for (const LevelPicture& level : levels) rows.emplace_back(Strip{level});
+  std::reverse(rows.begin(), rows.end());  // the coarsest level is on top
   return rows;
 }
 

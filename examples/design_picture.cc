@@ -27,7 +27,8 @@ constexpr double kStripLeft = 118;  // the row of slots begins after the name of
 constexpr double kSlotBar = 22;     // the height of a row of slots
 constexpr const char* kLegend = "Orange: the timer of the example.";
 constexpr const char* kSlotLegend =
-    " \u201c17: 350\u201d: slot 17 holds the timer for tick 350. Black: the hand.";
+    " \u201c17: 350\u201d: slot 17 holds the timer for tick 350. Black (white on a dark page): the "
+    "hand.";
 constexpr std::size_t kCaptionLetters = 62;
 constexpr std::size_t kEachSlotShown = 64;  // a level with more slots shows only every 16th border
 
@@ -202,9 +203,9 @@ text { fill: #e6edf3; }
   // ---- Rings.
 
   struct Ring {
-    Point centre;
-    double radius;
-    double slot_count;
+    Point centre{};
+    double radius = 0;
+    double slot_count = 1;
 
     double inner() const { return 0.7 * radius; }
     Point at(double slot, double distance) const {
