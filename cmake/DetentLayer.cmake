@@ -20,8 +20,15 @@ function(detent_add_layer name)
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()
     set(scope PUBLIC)
-    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detent_warnings> ${LAYER_PRIVATE})
-    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+    # Tests and benchmarks include the headers in src/. A program that adds this project must not
+    # see these headers, because it may have headers of the same names.
+    set(inside PRIVATE)
+    if(PROJECT_IS_TOP_LEVEL)
+      set(inside PUBLIC)
+    endif()
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detent_warnings> ${LAYER_PRIVATE}
+      ${inside} $<BUILD_INTERFACE:detent_expected>)
+    target_include_directories(${target} ${inside} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

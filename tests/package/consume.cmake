@@ -39,10 +39,15 @@ if(WAY STREQUAL "find_package")
     endforeach()
   endif()
 else()
-  # Builds the library alone, without the dependencies of the server.
-  list(APPEND arguments -DDETENT_SOURCE=${SOURCE} -DDETENT_SANITIZE=${SANITIZE}
-    -DCMAKE_DISABLE_FIND_PACKAGE_RocksDB=ON -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
-    -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
+  # Builds the library alone. Each search for a package is an error, except for the threads.
+  set(part ${SOURCE})
+  if(WAY STREQUAL "FetchContent")
+    set(part ${WORK}/detent.tar.gz)
+    run(${CMAKE_COMMAND} -E chdir ${SOURCE} ${CMAKE_COMMAND} -E tar czf ${part}
+      CMakeLists.txt cmake include src)
+  endif()
+  list(APPEND arguments -DDETENT_SOURCE=${part} -DDETENT_SANITIZE=${SANITIZE}
+    -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=${CMAKE_CURRENT_LIST_DIR}/consumer/no_packages.cmake)
 endif()
 if(SANITIZE)
   list(APPEND arguments -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
@@ -51,6 +56,17 @@ set(configure ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -G ${GENERA
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER}
   -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${arguments})
 run(${configure} -B ${WORK}/build)
+if(NOT WAY STREQUAL "find_package")
+  # As a part of another project, Detent adds nothing to `all`, to `install` and to the tests.
+  run(${CMAKE_COMMAND} --build ${WORK}/build)
+  run(${CMAKE_COMMAND} --install ${WORK}/build --prefix ${WORK}/prefix)
+  file(GLOB_RECURSE added ${WORK}/build/*.a ${WORK}/prefix/*)
+  execute_process(COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build -N
+    OUTPUT_VARIABLE tests COMMAND_ERROR_IS_FATAL ANY)
+  if(added OR NOT tests MATCHES "Total Tests: 0")
+    message(FATAL_ERROR "built or installed: ${added}\n${tests}")
+  endif()
+endif()
 run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer host)
 run(${WORK}/build/consumer)
 run(${WORK}/build/host)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Configures, builds, installs and uses the library alone (-DDETENT_SERVER=OFF).
 
-The build finds only a compiler and CMake: PATH has nothing else, and tl::expected and Boost are
-hidden. Each header that the build reads must be ours or belong to the compiler. The program that
-uses the library is the one in docs/start.md.
+The build finds only a compiler and CMake: PATH has nothing else, and Boost is hidden. Each header
+that the build reads must be ours or belong to the compiler. The program that uses the library is
+the one in docs/start.md.
 
 The arguments are a work folder, the compiler, and optionally its launcher, such as ccache. The test
 of the headers needs dpkg and is skipped without it.
@@ -57,7 +57,6 @@ class LibraryAlone(unittest.TestCase):
         for tool in TOOLS:
             (WORK / "bin" / tool).symlink_to(shutil.which(tool))
         configure(SOURCE, BUILD, "-DDETENT_SERVER=OFF", "-DCMAKE_BUILD_TYPE=Debug",
-                  "-DCMAKE_DISABLE_FIND_PACKAGE_tl-expected=ON",
                   "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON")
         run("cmake", "--build", BUILD)
         run("cmake", "--install", BUILD, "--prefix", PREFIX)

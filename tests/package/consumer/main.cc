@@ -6,6 +6,10 @@
 #include "detent/scheduler.h"
 #include "detent/timer_wheel.h"
 
+#if defined(DETENT_IS_A_PART) && __has_include("base/result.h")
+#error "the private headers of Detent are on the include path"
+#endif
+
 int main() {
   detent::TimerWheel wheel;
   detent::Timer timer;
