@@ -127,13 +127,7 @@ class CellLists {
   /// Allocates the memory of the next `push`, in case it finds no room. Returns false if there is
   /// no memory; the lists are then unchanged.
   [[nodiscard]] bool try_prepare() noexcept {
-    if (!cells_.try_prepare()) return false;
-    try {
-      add_rows();
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-    return true;
+    return cells_.try_prepare() && try_allocate([this] { add_rows(); });
   }
 
   /// Removes a cell. Its owner keeps the old number. Returns true if the caller must call

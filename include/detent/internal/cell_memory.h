@@ -82,11 +82,7 @@ class CellMemory {
   [[nodiscard]] bool try_prepare() noexcept {
     if (open_.empty() && empty_.empty()) {
       if (bare_.empty() && blocks_.size() == kMostBlocks) return false;
-      try {
-        allocate_block();
-      } catch (const std::bad_alloc&) {
-        return false;
-      }
+      if (!try_allocate([this] { allocate_block(); })) return false;
     }
     const std::uint32_t number = open_.empty() ? empty_.back() : open_.back();
     return cells_.try_grow(end_of(first_free(number)));

@@ -36,6 +36,22 @@
 
 namespace detent::internal {
 
+/// Calls `allocate`. Returns false if it throws std::bad_alloc. If the program is compiled without
+/// exceptions, a lack of memory ends the process instead.
+template <class Allocate>
+[[nodiscard]] bool try_allocate(const Allocate& allocate) noexcept {
+#if defined(__cpp_exceptions)
+  try {
+    allocate();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+#else
+  allocate();
+#endif
+  return true;
+}
+
 /// Size and alignment of a large page of the processor, in bytes.
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
