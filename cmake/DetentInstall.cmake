@@ -23,17 +23,25 @@ function(detent_install_layers export)
   install(EXPORT ${export} NAMESPACE detent:: DESTINATION ${package_dir} COMPONENT library)
 endfunction()
 
-# detent_install_pkg_config(NAME): packaging/NAME.pc.in, which finds its folders from where it lies.
-function(detent_install_pkg_config name)
+# detent_install_pkg_config(NAME COMPONENT): packaging/NAME.pc.in, which finds its folders from
+# where it lies.
+function(detent_install_pkg_config name component)
   set(folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   file(RELATIVE_PATH DETENT_PREFIX_FROM_PC /${folder} /)
   set(file ${PROJECT_BINARY_DIR}/${name}.pc)
   configure_file(${PROJECT_SOURCE_DIR}/packaging/${name}.pc.in ${file} @ONLY)
-  install(FILES ${file} DESTINATION ${folder} COMPONENT library)
+  install(FILES ${file} DESTINATION ${folder} COMPONENT ${component})
 endfunction()
 
 detent_install_layers(detent-targets ${DETENT_EXPORTED_LAYERS})
-detent_install_pkg_config(detent)
+detent_install_pkg_config(detent library)
+# find_package(detent COMPONENTS c): the shared library. It is a component of its own, because the
+# Debian packages do not have it.
+install(TARGETS detent_c EXPORT detent-c-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT c)
+install(EXPORT detent-c-targets NAMESPACE detent:: DESTINATION ${package_dir} COMPONENT c)
+detent_install_pkg_config(detent-c c)
 # find_package(detent COMPONENTS asio), for those who have Boost.
 if(TARGET detent_asio)
   detent_install_layers(detent-asio-targets asio)
@@ -41,12 +49,12 @@ endif()
 # find_package(detent COMPONENTS durable), with the layers below it and RocksDB.
 if(TARGET detent_durable)
   detent_install_layers(detent-durable-targets store store_rocksdb engine durable)
-  detent_install_pkg_config(detent-durable)
+  detent_install_pkg_config(detent-durable library)
 endif()
 # find_package(detent COMPONENTS client), for those who have Boost and OpenSSL.
 if(TARGET detent_client)
   detent_install_layers(detent-client-targets protocol_json net client)
-  detent_install_pkg_config(detent-client)
+  detent_install_pkg_config(detent-client library)
 endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/detent-config.cmake.in

@@ -1,16 +1,21 @@
-# detent_add_layer(wheel SOURCES … PUBLIC_HEADERS … NEEDS … PRIVATE …)
+# detent_add_layer(wheel [SHARED] SOURCES … PUBLIC_HEADERS … NEEDS … PRIVATE …)
 #
 # One folder under src/ is one target, detent_<name> with the alias detent::<name>. NEEDS are the
 # layers and packages its headers use, PRIVATE those only its sources use. The table of allowed
-# edges is checked by tools/tidy; this only builds. PUBLIC_HEADERS are files under include/.
+# edges is checked by tools/tidy; this only builds. PUBLIC_HEADERS are files under include/. SHARED
+# makes a shared library instead of a static one.
 # DETENT_COVERAGE lists layers in which it is counted what runs; all else is as in a release.
 # COLD layers work once per command, so a release compiles them at -O1: CLI11 takes half the time.
 function(detent_add_layer name)
-  cmake_parse_arguments(LAYER "COLD" "" "SOURCES;PUBLIC_HEADERS;NEEDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(LAYER "COLD;SHARED" "" "SOURCES;PUBLIC_HEADERS;NEEDS;PRIVATE" ${ARGN})
   set(target detent_${name})
   if(LAYER_SOURCES)
     detent_group_sources(${target} LAYER_SOURCES)
-    add_library(${target} STATIC ${LAYER_SOURCES})
+    set(kind STATIC)
+    if(LAYER_SHARED)
+      set(kind SHARED)
+    endif()
+    add_library(${target} ${kind} ${LAYER_SOURCES})
     # So that shared libraries can link it, and still inline its own functions (GNU ld, -fPIC).
     # Sources are grouped above; CMAKE_UNITY_BUILD of a project that adds this one would join
     # sources that have functions of the same name.

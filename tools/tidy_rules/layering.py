@@ -44,7 +44,7 @@ def read_table(text):
 
 
 def named_in(text, all_others):
-    """`store, task`, or `all but durable`; what is no layer is a mistake."""
+    """`store, task`, or `all but c, durable`; what is no layer is a mistake."""
     if text.startswith("all but "):
         return all_others - named_in(text.removeprefix("all but "), all_others)
     names = set(filter(None, text.split(", ")))
@@ -73,6 +73,7 @@ FLOOR_0 = {"detent/check.h", "detent/tick.h"}  # below every layer
 
 # Third-party headers, by how their names begin → where they may be included. The longest wins.
 THIRD_PARTY = {
+    "stdint.h": ("include/detent/detent.h",),  # which C programs include
     "tl/": ("src/base/result.h",),
     "spdlog/": ("src/base/log/",),
     "fmt/": tuple(f"src/{layer}/" for layer in NEEDS if layer not in GROUND),
