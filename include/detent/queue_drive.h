@@ -17,7 +17,8 @@
 //     }
 //
 // On a DenseWheel timers are numbers: call drive.schedule_after(7, 30s), and use callbacks that
-// take a std::uint32_t.
+// take a std::uint32_t. If your time is a clock of std::chrono, take detent/wheel.h: it is a wheel
+// with its drive.
 //
 // A queue counts ticks and does not read a clock. A loop sleeps for durations and must not be
 // blocked for long. The drive connects them. It converts time to ticks (deadlines rounded up, the
@@ -38,6 +39,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ratio>
 
 #include "detent/advance.h"
 #include "detent/check.h"
@@ -60,24 +62,82 @@ struct Budget {
   std::chrono::nanoseconds time = std::chrono::nanoseconds::max();
 };
 
-/// Drives a queue by a clock. The caller makes the queue, and the drive holds a reference to it.
+/// A clock as std::chrono has it: a type with a static now(). Its ticks are not finer than
+/// nanoseconds.
+template <class C>
+concept StdClock = std::ratio_greater_equal_v<typename C::period, std::nano> && requires {
+  { C::now() } -> std::same_as<typename C::time_point>;
+};
+
+/// A clock that can drive a queue.
+template <class C>
+concept DriveableClock = std::same_as<C, Clock> || StdClock<C>;
+
+namespace internal {
+
+/// Reads the clock of a drive and converts its instants: deadlines are rounded up, the present is
+/// rounded down. Immutable.
+template <class C>
+class DriveClock;
+
+template <>
+class DriveClock<Clock> {
+ public:
+  using TimePoint = MonotonicTime;
+
+  explicit DriveClock(Clock& clock) noexcept : clock_(clock) {}
+  MonotonicTime now() const noexcept { return clock_.now(); }
+  static MonotonicTime at_or_after(MonotonicTime time) noexcept { return time; }
+  static MonotonicTime time_of(MonotonicTime time) noexcept { return time; }
+
+ private:
+  Clock& clock_;
+};
+
+template <StdClock C>
+class DriveClock<C> {
+ public:
+  using TimePoint = typename C::time_point;
+
+  MonotonicTime now() const noexcept {
+    return floor_to_monotonic_time(C::now().time_since_epoch());
+  }
+  static MonotonicTime at_or_after(TimePoint time) noexcept {
+    return ceil_to_monotonic_time(time.time_since_epoch());
+  }
+  static TimePoint time_of(MonotonicTime time) noexcept {
+    return TimePoint(std::chrono::ceil<typename TimePoint::duration>(time.time_since_epoch()));
+  }
+};
+
+}  // namespace internal
+
+/// Drives a queue by a clock: a `Clock` object, or a clock type of std::chrono such as
+/// std::chrono::steady_clock. The caller makes the queue, and the drive holds a reference to it.
 /// Only the drive may advance the queue. All other operations can be used on the queue directly.
 /// Thread-compatible: use it on the loop's thread.
-template <class Q>
+///
+/// If the clock is stepped back, timers are late by the step, so a steady clock is the better
+/// choice.
+template <class Q, DriveableClock C = Clock>
 requires TimerQueue<Q> || NumberQueue<Q>
 class QueueDrive {
  public:
   /// The timer parameter of the queue's functions: `Q::Timer&`, or a number for a DenseWheel.
   using Name = typename internal::TimerNameOf<Q>::Type;
+  /// An instant of the clock.
+  using TimePoint = typename internal::DriveClock<C>::TimePoint;
 
   /// Makes a drive. Tick n of `queue` is n × `resolution` after now. A timer can be late by less
   /// than one resolution. A coarser resolution needs fewer wake-ups. Requires: queue and clock
   /// outlive the drive, queue.now() == 0, resolution > 0.
   QueueDrive(Q& queue, Clock& clock,
-             std::chrono::nanoseconds resolution = std::chrono::milliseconds{1}) noexcept
-      : queue_(queue), clock_(clock), scale_(clock.now(), resolution) {
-    DETENT_CHECK(queue.now() == 0);
-  }
+             std::chrono::nanoseconds resolution = std::chrono::milliseconds{1}) noexcept requires
+      std::same_as<C, Clock> : QueueDrive(queue, internal::DriveClock<C>(clock), resolution) {}
+  /// As above, for a clock of std::chrono.
+  explicit QueueDrive(Q& queue, std::chrono::nanoseconds resolution =
+                                    std::chrono::milliseconds{1}) noexcept requires StdClock<C>
+      : QueueDrive(queue, internal::DriveClock<C>(), resolution) {}
   QueueDrive(const QueueDrive&) = delete;
   QueueDrive& operator=(const QueueDrive&) = delete;
 
@@ -94,8 +154,8 @@ class QueueDrive {
   }
   /// As schedule_after, for an instant, and without reading the clock. An instant in the past is
   /// due immediately. An instant within the present tick is due at the end of this tick.
-  bool schedule_at(Name timer, MonotonicTime deadline) noexcept {
-    return arm(scale_.tick_at_or_after(deadline),
+  bool schedule_at(Name timer, TimePoint deadline) noexcept {
+    return arm(scale_.tick_at_or_after(clock_.at_or_after(deadline)),
                [&](Tick tick) { return queue_.schedule(timer, tick); });
   }
   /// As `schedule_after`, but cheaper if it moves a pending timer to later and the queue has a fast
@@ -116,17 +176,17 @@ class QueueDrive {
   /// always finds work. A loop that sleeps in coarser units must round up; otherwise it wakes too
   /// early and sleeps again. Reads the clock.
   std::optional<std::chrono::nanoseconds> time_to_next() const noexcept {
-    const std::optional<MonotonicTime> next = next_wakeup();
-    if (!next) return std::nullopt;
-    return distance(clock_.now(), *next);
+    const std::optional<Tick> tick = queue_.next_wakeup();
+    if (!tick) return std::nullopt;
+    return distance(clock_.now(), scale_.time_of(*tick));
   }
   /// As time_to_next, but returns an instant, for timers that take an absolute time (timerfd's
   /// TFD_TIMER_ABSTIME). The instant stays valid however long it takes to set such a timer. If a
   /// timer is due, the instant is in the past. Does not read the clock.
-  std::optional<MonotonicTime> next_wakeup() const noexcept {
+  std::optional<TimePoint> next_wakeup() const noexcept {
     const std::optional<Tick> tick = queue_.next_wakeup();
     if (!tick) return std::nullopt;
-    return scale_.time_of(*tick);
+    return clock_.time_of(scale_.time_of(*tick));
   }
 
   /// Calls `on_fire(timer)` for due timers in the order of deadlines, until no due timer is left or
@@ -158,6 +218,11 @@ class QueueDrive {
 
  private:
   using Nanoseconds = std::chrono::nanoseconds;
+
+  QueueDrive(Q& queue, internal::DriveClock<C> clock, Nanoseconds resolution) noexcept
+      : queue_(queue), clock_(clock), scale_(clock.now(), resolution) {
+    DETENT_CHECK(queue.now() == 0);
+  }
 
   template <class OnFire>
   AdvanceResult run_batches(Tick present, MonotonicTime begin, const Budget& budget,
@@ -220,7 +285,7 @@ class QueueDrive {
   }
 
   Q& queue_;
-  Clock& clock_;
+  internal::DriveClock<C> clock_;
   internal::TickScale scale_;
   // The average duration of a callback in the last measurement. Before the first measurement it has
   // the maximum.

@@ -35,6 +35,23 @@ TEST(SaturateToNanoseconds, StopsAtBothEnds) {
   EXPECT_EQ(saturate_to_nanoseconds(std::chrono::duration<double>{not_a_number}), 0ns);
 }
 
+TEST(ToMonotonicTime, RoundsToNanoseconds) {
+  using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
+  EXPECT_EQ(floor_to_monotonic_time(7ns), MonotonicTime{7ns});
+  EXPECT_EQ(ceil_to_monotonic_time(7ns), MonotonicTime{7ns});
+  EXPECT_EQ(floor_to_monotonic_time(Picoseconds{1500}), MonotonicTime{1ns});
+  EXPECT_EQ(ceil_to_monotonic_time(Picoseconds{1500}), MonotonicTime{2ns});
+  EXPECT_EQ(floor_to_monotonic_time(Picoseconds{-1500}), MonotonicTime{-2ns});
+  EXPECT_EQ(ceil_to_monotonic_time(Picoseconds{-1500}), MonotonicTime{-1ns});
+}
+
+TEST(ToMonotonicTime, StopsAtBothEnds) {
+  EXPECT_EQ(ceil_to_monotonic_time(std::chrono::hours::max()), MonotonicTime::max());
+  EXPECT_EQ(floor_to_monotonic_time(std::chrono::hours::min()), MonotonicTime::min());
+  EXPECT_EQ(ceil_to_monotonic_time(nanoseconds::max()), MonotonicTime::max());
+  EXPECT_EQ(ceil_to_monotonic_time(nanoseconds::min()), MonotonicTime::min());
+}
+
 TEST(ToWallTime, RoundsToMilliseconds) {
   EXPECT_EQ(floor_to_wall_time(WallInstant{1500us}), WallTime{1ms});
   EXPECT_EQ(ceil_to_wall_time(WallInstant{1500us}), WallTime{2ms});

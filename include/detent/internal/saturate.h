@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <ratio>
+#include <type_traits>
 
 #include "detent/clock.h"
 
@@ -45,6 +47,32 @@ template <class Duration>
 constexpr WallTime ceil_to_wall_time(std::chrono::sys_time<Duration> date) noexcept {
   return saturate_to_wall_time(
       date, [](auto given) { return std::chrono::ceil<std::chrono::milliseconds>(given); });
+}
+
+/// Converts a time since the epoch of any clock to an instant, rounded down. A time beyond an end
+/// of the time line gives this end. A NaN gives the earliest instant.
+template <class Rep, class Period>
+constexpr MonotonicTime floor_to_monotonic_time(
+    std::chrono::duration<Rep, Period> since_epoch) noexcept {
+  using Wide = std::chrono::duration<long double, std::nano>;
+  if constexpr (std::is_same_v<decltype(since_epoch), std::chrono::nanoseconds>) {
+    return MonotonicTime{since_epoch};
+  }
+  const Wide wide(since_epoch);
+  if (!(wide > Wide(std::chrono::nanoseconds::min()))) return MonotonicTime::min();
+  if (wide >= Wide(std::chrono::nanoseconds::max())) return MonotonicTime::max();
+  return MonotonicTime{std::chrono::floor<std::chrono::nanoseconds>(since_epoch)};
+}
+
+/// As above, rounded up.
+template <class Rep, class Period>
+constexpr MonotonicTime ceil_to_monotonic_time(
+    std::chrono::duration<Rep, Period> since_epoch) noexcept {
+  using Wide = std::chrono::duration<long double, std::nano>;
+  const MonotonicTime below = floor_to_monotonic_time(since_epoch);
+  const bool is_rounded =
+      below < MonotonicTime::max() && Wide(below.time_since_epoch()) < Wide(since_epoch);
+  return is_rounded ? below + std::chrono::nanoseconds{1} : below;
 }
 
 /// Returns `time` + `delay`, at most MonotonicTime::max(). Requires: delay >= 0.
