@@ -75,7 +75,7 @@ struct IdleConnection {
   std::chrono::nanoseconds timeout{};
   std::uint64_t id = 0;
 };
-static_assert(sizeof(IdleConnection) == 32);
+static_assert(sizeof(void*) != 8 || sizeof(IdleConnection) == 32);
 static_assert(std::atomic<MonotonicTime>::is_always_lock_free);
 
 }  // namespace internal

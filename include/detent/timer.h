@@ -49,6 +49,7 @@ class Timer {
   };
 };
 
-static_assert(sizeof(Timer) == 16, "a timer is the number of its cell, and its wheel or deadline");
+static_assert(sizeof(void*) != 8 || sizeof(Timer) == 16,
+              "a timer is the number of its cell, and its wheel or deadline");
 
 }  // namespace detent

@@ -1,6 +1,8 @@
 #include "detent/clock.h"
 
+#if defined(__linux__)
 #include <sys/prctl.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -51,13 +53,16 @@ std::chrono::steady_clock::time_point to_steady(MonotonicTime time) {
 }
 
 /// The kernel may end a sleep late by the timer slack of the thread, which is 50 us by default.
-/// This asks for 1 ns, once per thread. If the kernel refuses, sleeps are only less exact.
+/// This asks for 1 ns, once per thread. If the kernel refuses, sleeps are only less exact. Other
+/// systems have no such setting.
 void use_finest_timer_slack() {
+#if defined(__linux__)
   thread_local const bool once = [] {
     ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
     return true;
   }();
   static_cast<void>(once);
+#endif
 }
 
 }  // namespace

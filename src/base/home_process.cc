@@ -1,6 +1,8 @@
 #include "base/home_process.h"
 
+#if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
+#endif
 
 namespace detent::internal {
 
@@ -8,11 +10,14 @@ std::atomic<std::uint32_t> forks{0};
 
 namespace {
 
-/// If there is no memory for the handler, children of fork() are not noticed.
+/// If there is no memory for the handler, children of fork() are not noticed. Windows has no
+/// fork().
 void watch_forks() noexcept {
+#if defined(__unix__) || defined(__APPLE__)
   static const int watched =
       ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
   static_cast<void>(watched);
+#endif
 }
 
 }  // namespace

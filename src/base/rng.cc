@@ -1,12 +1,18 @@
 #include "base/rng.h"
 
+#if defined(__linux__)
 #include <sys/random.h>
 
 #include <cerrno>
+#else
+#include <random>
+#endif
 
 #include "detent/check.h"
 
 namespace detent {
+
+#if defined(__linux__)
 
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
@@ -19,5 +25,14 @@ std::uint64_t random_seed() {
   DETENT_CHECK(read == static_cast<ssize_t>(sizeof(seed)));
   return seed;
 }
+
+#else
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+#endif
 
 }  // namespace detent

@@ -71,8 +71,8 @@ class CellLists {
   static constexpr List kNoList = kListCount;
   static constexpr Tick kNoStart = std::numeric_limits<Tick>::max();
 
-  /// A timer that was removed or is visited.
-  struct Entry {
+  /// A timer that was removed or is visited. It takes 16 bytes, also where addresses have 32 bits.
+  struct alignas(8) Entry {
     Tick deadline;
     Name name;
   };

@@ -41,7 +41,8 @@ class LinkedTimer {
   // Returns the timer of a link.
   static LinkedTimer& of(Link& link) noexcept {
     static_assert(std::is_standard_layout_v<LinkedTimer>, "link_'s address must be its timer's");
-    static_assert(sizeof(LinkedTimer) == 32, "a timer is two links, a deadline and its queue");
+    static_assert(sizeof(void*) != 8 || sizeof(LinkedTimer) == 32,
+                  "a timer is two links, a deadline and its queue");
     return reinterpret_cast<LinkedTimer&>(link);
   }
   static const LinkedTimer& of(const Link& link) noexcept {

@@ -31,7 +31,7 @@ class Occupancy {
   }
   /// Clears a bit. Requires: the bit is set.
   void remove(unsigned bit) noexcept {
-    word_ += std::rotl(~std::uint64_t{1}, static_cast<int>(bit));  // this adds −2^bit − 1
+    word_ += ~(std::uint64_t{1} << bit);  // this adds −2^bit − 1
   }
   /// Returns the lowest set bit. Requires: a bit is set.
   unsigned first() const noexcept { return lowest(bits()); }

@@ -130,7 +130,7 @@ class SlotLevels {
     // If time is not a multiple of the width, the whole span reaches one number further, into the
     // slot that the hand reaches next.
     if (!options.on_demand() && options.slot_width > 1) {
-      levels_.back() = Level(levels_.back().unit, levels_.back().reach + 1);
+      levels_.back() = Level(levels_.back().unit, levels_.back().slots.size() + 1);
     }
   }
   SlotLevels(const SlotLevels&) = delete;
@@ -231,7 +231,7 @@ class SlotLevels {
   };
 
   struct Level {
-    Level(SlotNumber its_unit, std::uint64_t size) : unit(its_unit), reach(size), slots(size) {}
+    Level(SlotNumber its_unit, std::size_t size) : unit(its_unit), reach(size), slots(size) {}
 
     std::size_t index_of(SlotNumber round) const noexcept { return round % slots.size(); }
     Slot& slot_of(SlotNumber number) noexcept { return slots[index_of(number / unit)]; }

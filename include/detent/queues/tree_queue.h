@@ -67,7 +67,8 @@ class TreeTimer : private internal::TreeNode {
   internal::SortedStore<internal::TreeOrder>* queue_ = nullptr;  // null: not pending
 };
 
-static_assert(sizeof(TreeTimer) == 48, "a timer is three links, a deadline, two bytes, its queue");
+static_assert(sizeof(void*) != 8 || sizeof(TreeTimer) == 48,
+              "a timer is three links, a deadline, two bytes, its queue");
 
 namespace internal {
 

@@ -406,7 +406,7 @@ std::vector<std::uint64_t> SchedulerCore::forecast(nanoseconds width, std::size_
     });
     for (const MonotonicTime at : due) {
       const auto bin = at <= now ? 0 : static_cast<std::uint64_t>((at - now) / width);
-      if (bin < bins) ++counts[bin];
+      if (bin < bins) ++counts[static_cast<std::size_t>(bin)];
     }
     due.clear();
   }
