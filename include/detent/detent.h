@@ -1,7 +1,7 @@
 // The C interface of the library: a timing wheel, and a scheduler with its own thread. For C99, and
 // for each language that can call C. The library is libdetent.so; in CMake, the target detent::c.
 //
-// Examples: examples/16_c_interface.c and examples/17_ctypes.py. The guide is docs/guides/c.md. The
+// Examples: examples/17_c_interface.c and examples/18_ctypes.py. The guide is docs/guides/c.md. The
 // C++ headers detent/timer_wheel.h and detent/scheduler.h explain the ideas.
 //
 // Rules for every function:
