@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Counts its wake-ups. Read it while the driver sleeps.
-class Sleeper final : public WakeupTimer::Owner {
+class WakeCounter final : public WakeupTimer::Owner {
  public:
   std::optional<MonotonicTime> on_wakeup() noexcept override {
     ++wakeups;
@@ -30,7 +30,7 @@ class Sleeper final : public WakeupTimer::Owner {
 
 TEST(WakeupTimer, WakesAtTheEarliestRequestedTimeAndOnlyThen) {
   SchedulerRig rig;
-  Sleeper sleeper;
+  WakeCounter sleeper;
   WakeupTimer timer(rig.scheduler(), sleeper);
   const MonotonicTime start = rig.clock().now();
   EXPECT_FALSE(timer.is_set_by(start + 1h));
@@ -49,7 +49,7 @@ TEST(WakeupTimer, WakesAtTheEarliestRequestedTimeAndOnlyThen) {
 
 TEST(WakeupTimer, WakesAgainAtTheTimeThatTheOwnerReturns) {
   SchedulerRig rig;
-  Sleeper sleeper;
+  WakeCounter sleeper;
   sleeper.next = [&] { return rig.clock().now() + 1s; };
   WakeupTimer timer(rig.scheduler(), sleeper);
   timer.wake_by(rig.clock().now());
@@ -62,7 +62,7 @@ TEST(WakeupTimer, WakesAgainAtTheTimeThatTheOwnerReturns) {
 
 TEST(WakeupTimer, KeepsRequestsThatComeWhileTheOwnerRuns) {
   SchedulerRig rig;
-  Sleeper sleeper;
+  WakeCounter sleeper;
   std::optional<WakeupTimer> timer;
   sleeper.next = [&] {
     if (sleeper.wakeups == 1) timer->wake_by(rig.clock().now() + 1s);
@@ -77,7 +77,7 @@ TEST(WakeupTimer, KeepsRequestsThatComeWhileTheOwnerRuns) {
 
 TEST(WakeupTimer, IsNotSetAfterARefusal) {
   SchedulerRig rig;
-  Sleeper sleeper;
+  WakeCounter sleeper;
   WakeupTimer timer(rig.scheduler(), sleeper);
   rig.scheduler().stop();
   timer.wake_by(rig.clock().now());
@@ -88,7 +88,7 @@ TEST(WakeupTimer, IsNotSetAfterARefusal) {
 
 TEST(WakeupTimer, IsSetByTheNextRequestWhenThereIsRoom) {
   SchedulerRig rig({.capacity = 1});
-  Sleeper sleeper;
+  WakeCounter sleeper;
   WakeupTimer timer(rig.scheduler(), sleeper);
   TimerHandle other = rig.scheduler().schedule_after(1h, [] {});
   const MonotonicTime due = rig.clock().now() + 1s;
@@ -104,7 +104,7 @@ TEST(WakeupTimer, IsSetByTheNextRequestWhenThereIsRoom) {
 
 TEST(WakeupTimer, KeepsRequestsWhileAnotherThreadWaitsForRoom) {
   SchedulerRig rig({.capacity = 1, .when_full = WhenFull::block});
-  Sleeper sleeper;
+  WakeCounter sleeper;
   WakeupTimer timer(rig.scheduler(), sleeper);
   TimerHandle other = rig.scheduler().schedule_after(1h, [] {});
   const MonotonicTime now = rig.clock().now();
@@ -121,7 +121,7 @@ TEST(WakeupTimer, KeepsRequestsWhileAnotherThreadWaitsForRoom) {
 
 TEST(WakeupTimer, MayRunInTheThreadThatAsks) {
   SchedulerRig rig({.capacity = 1, .when_full = WhenFull::run_in_caller});
-  Sleeper sleeper;
+  WakeCounter sleeper;
   WakeupTimer timer(rig.scheduler(), sleeper);
   const TimerHandle other = rig.scheduler().schedule_after(1h, [] {});
   std::thread asking([&, due = rig.clock().now() + 1s] { timer.wake_by(due); });
@@ -137,7 +137,7 @@ TEST(WakeupTimer, MayRunInTheThreadThatAsks) {
 // Each thread asks while another thread may be scheduling the timer.
 TEST(WakeupTimer, IsSetForTheEarliestOfManyThreads) {
   SchedulerRig rig;
-  Sleeper sleeper;
+  WakeCounter sleeper;
   for (int round = 1; round <= 2000; ++round) {
     WakeupTimer timer(rig.scheduler(), sleeper);
     const MonotonicTime now = rig.clock().now();
