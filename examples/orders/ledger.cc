@@ -12,7 +12,7 @@ void Ledger::offered(std::size_t order, detent::WallTime due_at) {
   entries_.at(order).due_at = due_at;
 }
 
-void Ledger::loaded(std::size_t order, detent::TaskId task) {
+void Ledger::loaded(std::size_t order, std::uint64_t task) {
   const MutexLock lock(mutex_);
   entries_.at(order).task = task;
 }
@@ -43,8 +43,7 @@ void Ledger::lease_lost() {
 std::size_t Ledger::open_count(detent::WallTime until) const {
   const MutexLock lock(mutex_);
   return static_cast<std::size_t>(std::ranges::count_if(entries_, [until](const Entry& entry) {
-    return entry.task.value != 0 && entry.due_at <= until && !entry.completed &&
-           !entry.outcome_unknown;
+    return entry.task != 0 && entry.due_at <= until && !entry.completed && !entry.outcome_unknown;
   }));
 }
 
@@ -57,7 +56,7 @@ Ledger::Sums Ledger::sums() const {
   const MutexLock lock(mutex_);
   Sums sums{.early = early_, .open_leases = open_leases_};
   for (const Entry& entry : entries_) {
-    if (entry.task.value != 0) ++sums.loaded;
+    if (entry.task != 0) ++sums.loaded;
     if (entry.completed) ++sums.completed;
     if (entry.deliveries == 0) continue;
     ++sums.fired;

@@ -10,13 +10,12 @@
 
 #include "base/mutex.h"
 #include "detent/clock.h"
-#include "task/task.h"
 
 namespace orders {
 
 /// One order. Its number is its position in the file.
 struct Entry {
-  detent::TaskId task;  // 0 until the server has acknowledged it
+  std::uint64_t task = 0;  // 0 until the server has acknowledged it
   detent::WallTime due_at{};
   int deliveries = 0;
   bool completed = false;  // completed, and the server has acknowledged it
@@ -32,7 +31,7 @@ class Ledger {
 
   /// The order will be loaded next. A worker may get it before the loader gets the answer.
   void offered(std::size_t order, detent::WallTime due_at) DETENT_EXCLUDES(mutex_);
-  void loaded(std::size_t order, detent::TaskId task) DETENT_EXCLUDES(mutex_);
+  void loaded(std::size_t order, std::uint64_t task) DETENT_EXCLUDES(mutex_);
   void delivered(std::size_t order, detent::WallTime now) DETENT_EXCLUDES(mutex_);
   void completed(std::size_t order) DETENT_EXCLUDES(mutex_);
   /// The server died before it answered the completion of a lease.

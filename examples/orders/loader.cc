@@ -12,25 +12,24 @@ constexpr std::size_t kBatch = 1'000;
 
 }  // namespace
 
-detent::Result<void> Loader::load_batch(detent::ApiClient& client, detent::WallTime now) {
-  std::vector<detent::ScheduleRequest> batch;
+detent::ClientResult<void> Loader::load_batch(detent::Client& client, detent::WallTime now) {
+  std::vector<detent::client::NewTask> batch;
   for (std::size_t i = next_; i < orders_.size() && batch.size() < kBatch; ++i) {
     if (start_ + orders_[i].created > now) break;
     const detent::WallTime due_at = start_ + orders_[i].pay_by;
     ledger_.offered(i, due_at);
     // The payload is the number of the order in the ledger. A real shop would send its own id.
-    batch.push_back({.queue = orders_[i].queue,
-                     .payload = {.data = std::to_string(i)},
-                     .rules = {},
-                     .due = due_at});
+    batch.push_back(
+        {.queue = orders_[i].queue, .payload = {.data = std::to_string(i)}, .due = due_at});
   }
-  ASSIGN_OR_RETURN(const auto results, client.schedule_batch(batch));
-  for (const auto& result : results) {
+  const auto results = client.schedule_many(batch);
+  if (!results) return results.error();
+  for (const auto& result : *results) {
     if (!result) return result.error();
     ledger_.loaded(next_, result->id);
     ++next_;
   }
-  return detent::ok();
+  return {};
 }
 
 Progress::Progress(const char* what, std::size_t total)

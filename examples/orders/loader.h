@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
-#include "client/api_client.h"
+#include "detent/client.h"
 #include "detent/clock.h"
 #include "examples/orders/ledger.h"
 #include "examples/orders/order.h"
@@ -30,7 +29,7 @@ class Loader {
 
   /// Loads one batch of the orders created by `now`, and records them in the ledger. The server
   /// must be running: if the answer of a batch is lost, the batch would be loaded twice.
-  detent::Result<void> load_batch(detent::ApiClient& client, detent::WallTime now);
+  detent::ClientResult<void> load_batch(detent::Client& client, detent::WallTime now);
 
  private:
   const std::vector<Order>& orders_;

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "client/api_client.h"
+#include "client/client_values.h"
 #include "detent/clock.h"
 #include "examples/orders/ledger.h"
 #include "examples/orders/loader.h"
@@ -16,10 +16,11 @@
 namespace orders {
 namespace {
 
-using detent::ApiClient;
+using detent::Client;
 using detent::Error;
 using detent::ErrorCode;
 using detent::Result;
+using detent::to_result;
 using detent::WallTime;
 using std::chrono::milliseconds;
 
@@ -92,7 +93,7 @@ class Run {
   Result<void> load_and_kill() {
     Loader loader(orders_, ledger_, start_);
     Progress progress("loaded", orders_.size());
-    ASSIGN_OR_RETURN(ApiClient client, ApiClient::create(server_.url()));
+    ASSIGN_OR_RETURN(Client client, connect());
     int kills = 0;
     while (!loader.is_done() || wall_now() < end_) {
       const WallTime next_kill = start_ + (end_ - start_) * (kills + 1) / (options_.kills + 1);
@@ -101,7 +102,7 @@ class Run {
         ++kills;
       }
       if (!loader.is_done() && loader.next_created() <= wall_now()) {
-        TRY(loader.load_batch(client, wall_now()));
+        TRY(to_result(loader.load_batch(client, wall_now())));
         progress.show(loader.loaded());
         continue;
       }
@@ -110,6 +111,11 @@ class Run {
       wait_until(next);
     }
     return detent::ok();
+  }
+
+  /// Opens a client that does not repeat calls.
+  Result<Client> connect() const {
+    return to_result(Client::create(server_.url(), {.retry_for = std::chrono::milliseconds{0}}));
   }
 
   Result<void> kill_and_start() {
@@ -138,15 +144,15 @@ class Run {
     std::size_t overdue = 0;    // waiting, but due before the end
   };
   Result<Remainder> ask_for_the_rest() {
-    ASSIGN_OR_RETURN(ApiClient client, ApiClient::create(server_.url()));
+    ASSIGN_OR_RETURN(Client client, connect());
     const std::vector<Entry> entries = ledger_.entries();
     Progress progress("checked", entries.size());
     Remainder rest;
     std::size_t checked = 0;
     for (const Entry& entry : entries) {
       progress.show(++checked);
-      if (entry.completed || entry.task.value == 0) continue;
-      const Result<detent::TaskSnapshot> task = client.get(entry.task);
+      if (entry.completed || entry.task == 0) continue;
+      const auto task = to_result(client.get(entry.task));
       if (!task && task.error().code != ErrorCode::not_found) return task.error();
       ++(task ? rest.waiting : entry.outcome_unknown ? rest.completed : rest.lost);
       if (task && entry.due_at <= end_) ++rest.overdue;

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kWait{500};
 constexpr std::chrono::milliseconds kRest{20};
 
 /// The order's number, as the loader put it into the payload.
-std::size_t order_of(const detent::ApiClient::LeasedTask& task) {
+std::size_t order_of(const detent::client::LeasedTask& task) {
   const std::string& text = task.payload.data;
   std::size_t order = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), order);
@@ -38,9 +38,10 @@ Worker::~Worker() {
 }
 
 void Worker::run() {
-  detent::ApiClient client = detent::ApiClient::create(url_).value();
+  detent::Client client =
+      detent::Client::create(url_, {.retry_for = std::chrono::milliseconds{0}}).value();
   while (!stopping_) {
-    const auto tasks = client.lease({.queue = queue_, .max = kMostAtOnce}, kWait);
+    const auto tasks = client.lease(queue_, {.max = kMostAtOnce, .wait = kWait});
     if (!tasks) {
       rest();
       continue;
@@ -51,8 +52,7 @@ void Worker::run() {
   }
 }
 
-void Worker::finish(detent::ApiClient& client,
-                    const std::vector<detent::ApiClient::LeasedTask>& tasks) {
+void Worker::finish(detent::Client& client, const std::vector<detent::client::LeasedTask>& tasks) {
   std::vector<std::string> leases;
   for (const auto& task : tasks) leases.push_back(task.lease);
   const auto outcomes = client.complete(leases);
@@ -62,9 +62,9 @@ void Worker::finish(detent::ApiClient& client,
     return;
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const auto& outcome = (*outcomes)[i];
-    if (outcome && *outcome == detent::LeaseOutcome::done) ledger_.completed(order_of(tasks[i]));
-    if (outcome && *outcome == detent::LeaseOutcome::conflict) ledger_.lease_lost();
+    const auto outcome = (*outcomes)[i];
+    if (outcome == detent::client::LeaseStatus::done) ledger_.completed(order_of(tasks[i]));
+    if (outcome == detent::client::LeaseStatus::conflict) ledger_.lease_lost();
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "client/api_client.h"
+#include "detent/client.h"
 #include "detent/clock.h"
 #include "examples/orders/ledger.h"
 
@@ -24,7 +24,7 @@ class Worker {
  private:
   void run();
   /// Completes the leased orders and records the results.
-  void finish(detent::ApiClient& client, const std::vector<detent::ApiClient::LeasedTask>& tasks);
+  void finish(detent::Client& client, const std::vector<detent::client::LeasedTask>& tasks);
   /// Waits a moment, because the server does not answer.
   void rest();
 

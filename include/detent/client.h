@@ -5,9 +5,9 @@
 //     const auto paid = client.cancel(detent::client::TaskKey{"orders", "o-1001"});
 //     if (!paid) complain(paid.error().message);
 //
-// worker.h has Worker, which runs due tasks. The page docs/reference/http.md describes each field
-// and the guarantees of the server. The page docs/guides/clients.md compares this client with the
-// clients of other languages.
+// client_types.h has the values. worker.h has Worker, which runs due tasks. The page
+// docs/reference/http.md describes each field and the guarantees of the server. The page
+// docs/guides/clients.md compares this client with the clients of other languages.
 //
 // Retries. If the server is away, restarts or answers 503, the client repeats a call for up to
 // `retry_for`. It honours the server's Retry-After. The client does not repeat a call whose second
@@ -16,6 +16,8 @@
 // - schedule and schedule_many, for tasks without a key: the repetition would make two tasks.
 // - trigger_schedule: the repetition would make two tasks.
 // - purge and redrive: the repetition would also affect tasks that arrived in between.
+// - backfill: the repetition would make second tasks in a queue that keeps no keys.
+// - call, except with GET: the client does not know the effect.
 //
 // There is one exception: if no connection was made, the server cannot have seen the request, and
 // the client repeats any call.
@@ -34,14 +36,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "detent/check.h"
+#include "detent/client_types.h"
 #include "detent/clock.h"
 #include "detent/internal/value_or.h"
 
@@ -99,269 +100,6 @@ class [[nodiscard]] ClientResult<void> {
   bool is_done_ = true;
   ClientError error_;
 };
-
-/// Requests and answers of the client's calls.
-namespace client {
-
-using std::chrono::milliseconds;
-
-/// The data of a task, stored byte for byte. With Kind::json, `data` is the text of one JSON value.
-struct Payload {
-  enum class Kind : std::uint8_t { json, bytes };
-  Kind kind = Kind::json;
-  std::string data = "null";
-
-  friend bool operator==(const Payload&, const Payload&) = default;
-};
-
-/// A due time: a delay from now (0 to 136 years), or a date in the years 1970 to 9999. The server
-/// refuses other values with invalid_argument. Dates are whole milliseconds. The caller rounds a
-/// finer date: `std::chrono::ceil<milliseconds>(std::chrono::system_clock::now() + 1h)`.
-using Due = std::variant<milliseconds, WallTime>;
-
-/// Names a task by the key that its creator chose.
-struct TaskKey {
-  std::string queue;
-  std::string key;
-};
-/// Names a task by the server's id, or by queue and key.
-using TaskName = std::variant<std::uint64_t, TaskKey>;
-
-/// The wait after failed attempt n is initial * 2^(n - 1), at most max, and varies by ± 20 %.
-struct Backoff {
-  milliseconds initial{1'000};
-  milliseconds max{3'600'000};
-
-  friend bool operator==(const Backoff&, const Backoff&) = default;
-};
-
-/// An HTTP header that a webhook request carries, or that a worker receives.
-struct Header {
-  std::string name;
-  std::string value;
-
-  friend bool operator==(const Header&, const Header&) = default;
-};
-
-/// A task to schedule. A task with a `key` can be scheduled again safely: the same request returns
-/// the first task. std::nullopt, or "" for `webhook`, means: as the queue is set. The server
-/// delivers a task with a webhook itself, so no worker gets this task.
-struct NewTask {
-  std::string queue;
-  Payload payload = {};
-  Due due = milliseconds{0};
-  std::string key = {};
-  std::uint32_t priority = 1024;  // lower is more urgent
-  std::optional<std::uint32_t> max_attempts = {};
-  std::optional<milliseconds> visibility_timeout = {};
-  std::optional<Backoff> backoff = {};
-  std::string webhook = {};
-  std::vector<Header> headers = {};
-};
-
-/// The state of a task. `completed` and `cancelled` appear only while the queue keeps ended tasks.
-enum class TaskState : std::uint8_t { scheduled, ready, leased, dead, completed, cancelled };
-
-/// A task that is stored on the server's disk. `was_there` is true if an earlier request with the
-/// same key made the task.
-struct ScheduledTask {
-  std::uint64_t id = 0;
-  std::string queue = {};
-  TaskState state = TaskState::scheduled;
-  WallTime due_at{};
-  bool was_there = false;
-};
-
-/// The record of a task, without its history.
-struct Task {
-  std::uint64_t id = 0;
-  std::string queue = {};
-  TaskState state = TaskState::scheduled;
-  WallTime due_at{};
-  WallTime created_at{};
-  Payload payload = {};
-  std::string key = {};
-  std::uint32_t priority = 0;
-  std::uint32_t attempts = 0;  // number of ended attempts
-  std::string last_error = {};
-};
-
-/// One page of a list. `cursor` leads to the next page; "" means that this is the last page.
-struct TaskPage {
-  std::vector<Task> tasks;
-  std::string cursor;
-};
-
-/// The filter of a list. A task must match every field that has a value. `due_after` includes the
-/// given instant, `due_before` does not.
-struct ListOptions {
-  std::optional<std::string> queue = {};
-  std::optional<TaskState> state = {};
-  std::optional<std::string> key = {};
-  std::optional<WallTime> due_after = {};
-  std::optional<WallTime> due_before = {};
-  std::size_t limit = 100;  // tasks per page, 1 to 1,000
-  std::string cursor = {};
-};
-
-/// Parameters of Client::lease.
-struct LeaseOptions {
-  std::size_t max = 1;   // number of tasks, 1 to 1,000
-  milliseconds wait{0};  // longest wait for the first task if no task is ready; at most 60 s
-  std::optional<milliseconds> visibility_timeout = {};  // no value: the task's, or the queue's
-  std::string worker = {};                              // name of the worker, shown to people
-};
-
-/// A task that a worker has leased until `lease_until`. `lease` is the lease token, which complete,
-/// fail, extend and release take.
-struct LeasedTask {
-  std::uint64_t id = 0;
-  std::string lease = {};
-  std::uint32_t attempt = 1;  // counted from 1
-  std::string queue = {};
-  std::string key = {};
-  Payload payload = {};
-  std::uint32_t priority = 0;
-  WallTime due_at{};
-  WallTime lease_until{};
-  milliseconds lateness{0};  // from `due_at` until the task was leased
-  std::vector<Header> headers = {};
-};
-
-/// The result of one call for one lease.
-enum class LeaseStatus : std::uint8_t {
-  done,
-  conflict,  // the lease is no longer held; nothing was changed
-  dead,      // the failed attempt was the last attempt, so the task is dead
-  // The result is not known, and the lease may still be held: the server did not answer for this
-  // lease during all of `retry_for`. Make the call again until the lease expires.
-  unavailable,
-  error,  // the server failed while it processed this lease
-};
-
-/// Parameters of Client::fail.
-struct FailOptions {
-  std::string error = {};
-  std::optional<milliseconds> delay = {};  // without a value: the task's backoff
-};
-
-/// Parameters of Client::release.
-struct ReleaseOptions {
-  std::optional<milliseconds> delay = {};  // without a value: ready immediately
-  std::optional<std::uint32_t> priority = {};
-};
-
-/// The settings of a queue; docs/reference/queues.md describes each. A setting without a value has
-/// its default.
-struct QueueSettings {
-  bool paused = false;
-  std::optional<std::uint32_t> max_attempts = {};
-  std::optional<milliseconds> visibility_timeout = {};
-  std::optional<Backoff> backoff = {};
-  milliseconds retention{0};
-  milliseconds key_retention{600'000};
-  std::optional<std::uint64_t> max_tasks = {};
-  std::optional<std::uint64_t> max_bytes = {};
-  std::optional<std::uint32_t> rate = {};
-  std::optional<std::uint32_t> concurrency = {};
-  std::string webhook = {};  // "": no webhook
-  std::string sink = {};     // "": no sink; a queue has a webhook or a sink, not both
-  std::uint32_t partitions = 1;
-};
-
-/// A change of a queue's settings. Settings without a value stay as they are. A Limit has two
-/// levels: an outer value whose inner value is empty resets the setting to its default.
-struct QueueChange {
-  template <class T>
-  using Limit = std::optional<std::optional<T>>;
-
-  std::optional<bool> paused = {};
-  Limit<std::uint32_t> max_attempts = {};
-  Limit<milliseconds> visibility_timeout = {};
-  Limit<Backoff> backoff = {};
-  std::optional<milliseconds> retention = {};
-  std::optional<milliseconds> key_retention = {};
-  Limit<std::uint64_t> max_tasks = {};
-  Limit<std::uint64_t> max_bytes = {};
-  Limit<std::uint32_t> rate = {};
-  Limit<std::uint32_t> concurrency = {};
-  std::optional<std::string> webhook = {};       // "": no webhook
-  std::optional<std::string> sink = {};          // "": no sink
-  std::optional<std::uint32_t> partitions = {};  // allowed only while the queue does not exist yet
-};
-
-/// A queue: its settings, and its number of tasks in each state.
-struct Queue {
-  std::string name = {};
-  std::uint64_t scheduled = 0;
-  std::uint64_t ready = 0;
-  std::uint64_t leased = 0;
-  std::uint64_t dead = 0;
-  std::optional<milliseconds> oldest_ready_age = {};
-  std::uint64_t bytes = 0;  // total size of the payloads
-  QueueSettings settings = {};
-};
-
-/// A recurring rule given by a cron expression.
-struct CronRule {
-  std::string expression;
-};
-/// A recurring rule that repeats after a fixed time.
-struct IntervalRule {
-  milliseconds every{0};
-  std::optional<WallTime> anchor = {};  // no value: the schedule's start, or now
-};
-/// A recurring rule that counts days, weeks, months or years in the calendar.
-struct CalendarRule {
-  enum class Unit : std::uint8_t { day, week, month, year };
-  /// If a month does not have the day of the anchor: take its last day, or leave the month out.
-  enum class MonthEnd : std::uint8_t { clamp, skip };
-  std::uint32_t every = 1;
-  Unit unit = Unit::month;
-  MonthEnd month_end = MonthEnd::clamp;
-  std::optional<WallTime> anchor = {};  // no value: the schedule's start, or now
-};
-
-/// A recurring schedule to store: its rule, and the task that it makes at each occurrence.
-/// docs/guides/recurring.md describes every option.
-struct NewSchedule {
-  /// The policy for occurrences that the server handles later than `misfire_grace`: no task, one
-  /// task for the last of them, or one task for each of the last `misfire_limit`.
-  enum class Misfire : std::uint8_t { skip, once, all };
-  /// The policy for an occurrence while the previous task has not ended: another task, no task, or
-  /// one task when the previous task ends.
-  enum class Overlap : std::uint8_t { allow, skip, queue_one };
-
-  std::variant<CronRule, IntervalRule, CalendarRule> rule;
-  std::string time_zone = "UTC";
-  std::string queue = {};
-  Payload payload = {};
-  std::uint32_t priority = 1024;
-  std::optional<std::uint32_t> max_attempts = {};
-  std::optional<milliseconds> visibility_timeout = {};
-  std::optional<Backoff> backoff = {};
-  std::optional<std::uint64_t> count = {};
-  std::optional<WallTime> start = {};
-  std::optional<WallTime> end = {};
-  milliseconds jitter{0};
-  Misfire misfire = Misfire::once;
-  milliseconds misfire_grace{60'000};
-  std::uint32_t misfire_limit = 100;
-  Overlap overlap = Overlap::allow;
-};
-
-/// A stored recurring schedule.
-struct Schedule {
-  std::string name = {};
-  // active; paused; over: no occurrence is left; broken: the server cannot read the rule or zone
-  std::string state = {};
-  std::string words = {};  // the rule in plain English
-  std::string queue = {};
-  std::optional<WallTime> next_at = {};
-  std::uint64_t made = 0;  // number of tasks made by occurrences
-};
-
-}  // namespace client
 
 /// Options of a Client.
 struct ClientOptions {
@@ -421,6 +159,10 @@ class Client {
   /// Gives up to 10,000 tasks the same new due time. Limits and result as cancel_many().
   ClientResult<std::vector<ClientResult<client::ScheduledTask>>> move_many(
       std::span<const client::TaskName> tasks, const client::Due& due);
+  /// Changes the fields of a task that have a value in `edit`. Errors: as cancel();
+  /// invalid_argument for a wrong value, or if no field has a value.
+  ClientResult<client::ScheduledTask> edit(const client::TaskName& task,
+                                           const client::TaskEdit& edit);
   /// Makes a task due now. Errors: as cancel().
   ClientResult<client::ScheduledTask> run_now(std::uint64_t id);
 
@@ -474,6 +216,9 @@ class Client {
   ClientResult<client::Schedule> get_schedule(const std::string& name);
   /// Returns all recurring schedules, sorted by name.
   ClientResult<std::vector<client::Schedule>> schedules();
+  /// Returns one page of the recurring schedules, sorted by name. `cursor` is "" for the first
+  /// page.
+  ClientResult<client::SchedulePage> schedule_page(const std::string& cursor = {});
   /// Returns the next `count` occurrences of a schedule (1 to 1,000). Errors: not_found.
   ClientResult<std::vector<WallTime>> next_occurrences(const std::string& name,
                                                        std::size_t count = 10);
@@ -483,14 +228,26 @@ class Client {
   ClientResult<client::Schedule> resume_schedule(const std::string& name);
   /// Makes one task now, in addition to the occurrences.
   ClientResult<client::ScheduledTask> trigger_schedule(const std::string& name);
+  /// Makes the tasks of past occurrences, due now. An occurrence that has a task gets no second
+  /// task.
+  ClientResult<client::BackfillResult> backfill(const std::string& name,
+                                                const client::BackfillRange& range);
   /// Removes a recurring schedule. Tasks that it has already made stay.
   ClientResult<void> remove_schedule(const std::string& name);
 
   /// Returns the server's statistics as JSON: the answer of GET /v1/stats (docs/reference/http.md).
   ClientResult<std::string> stats();
+  /// Succeeds when the server is ready to serve requests. Errors: unavailable while it starts or
+  /// stops.
+  ClientResult<void> ready();
+  /// Makes any request of the HTTP interface, and returns the body of its answer. A `body` is sent
+  /// as JSON, or as lines of JSON for /v1/restore. Only a GET is repeated. Waits up to 60 s longer
+  /// than `timeout`, because the server may work that long. Requires: `target` begins with a slash.
+  ClientResult<std::string> call(const std::string& method, const std::string& target,
+                                 std::string body = {});
 
  private:
-  friend class Worker;
+  friend class ClientInternals;
   class Impl;
   explicit Client(std::unique_ptr<Impl> impl) noexcept;
 

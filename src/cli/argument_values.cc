@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "base/wall_time.h"
+#include "task/lifecycle.h"
+#include "task/task.h"
+#include "task/webhook.h"
 
 namespace detent::cli {
 
@@ -58,14 +61,14 @@ Result<std::uint64_t> parse_positive(const std::string& text) {
   return Error{ErrorCode::invalid_argument, "must be a whole number of at least 1", ""};
 }
 
-Result<TaskState> parse_state(const std::string& text) {
-  if (const std::optional<TaskState> state = parse_task_state(text)) return *state;
+Result<client::TaskState> parse_state(const std::string& text) {
+  if (const auto state = parse_task_state(text)) return static_cast<client::TaskState>(*state);
   return Error{ErrorCode::invalid_argument,
                "must be scheduled, ready, leased, dead, completed or cancelled", ""};
 }
 
-Result<TaskId> parse_id(const std::string& text) {
-  if (const auto id = parse_task_id(text)) return *id;
+Result<std::uint64_t> parse_id(const std::string& text) {
+  if (const auto id = parse_task_id(text)) return id->value;
   return Error{ErrorCode::invalid_argument, "must be a task id, such as 256", ""};
 }
 
@@ -78,14 +81,14 @@ Result<std::string> parse_webhook_or_none(const std::string& text) {
   return text == "none" ? Result<std::string>(std::string()) : parse_webhook(text);
 }
 
-Result<TaskHeader> parse_header(const std::string& text) {
+Result<client::Header> parse_header(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) {
     return Error{ErrorCode::invalid_argument, "must be NAME: VALUE, such as 'X-Tenant: a'", ""};
   }
   const std::size_t value = std::min(text.find_first_not_of(' ', colon + 1), text.size());
-  TaskHeader header{text.substr(0, colon), text.substr(value)};
-  TRY(validate_headers({header}));
+  client::Header header{text.substr(0, colon), text.substr(value)};
+  TRY(validate_headers({{header.name, header.value}}));
   return header;
 }
 
@@ -196,7 +199,7 @@ Result<bool> parse_yes_or_no(const std::string& text) {
   return Error{ErrorCode::invalid_argument, "must be yes or no", ""};
 }
 
-Result<Backoff> parse_backoff(const std::string& text) {
+Result<client::Backoff> parse_backoff(const std::string& text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos) {
     return Error{ErrorCode::invalid_argument, "must be two durations FIRST..MOST, such as 5s..1h",
@@ -204,7 +207,7 @@ Result<Backoff> parse_backoff(const std::string& text) {
   }
   ASSIGN_OR_RETURN(const milliseconds first, parse_duration(text.substr(0, dots)));
   ASSIGN_OR_RETURN(const milliseconds most, parse_duration(text.substr(dots + 2)));
-  return Backoff{.initial = first, .max = most};
+  return client::Backoff{.initial = first, .max = most};
 }
 
 Result<std::string> parse_method(const std::string& text) {

@@ -11,9 +11,8 @@
 #include "base/result.h"
 #include "cli/completion.h"
 #include "cli/serve_options.h"
+#include "detent/client.h"
 #include "detent/clock.h"
-#include "task/lifecycle.h"
-#include "task/task.h"
 
 namespace detent::cli {
 
@@ -25,14 +24,14 @@ Result<std::chrono::milliseconds> parse_positive_duration(const std::string& tex
 Result<std::chrono::milliseconds> parse_look_interval(const std::string& text);
 /// A whole number, at least 1.
 Result<std::uint64_t> parse_positive(const std::string& text);
-Result<TaskState> parse_state(const std::string& text);
-Result<TaskId> parse_id(const std::string& text);
+Result<client::TaskState> parse_state(const std::string& text);
+Result<std::uint64_t> parse_id(const std::string& text);
 /// The URL of a webhook.
 Result<std::string> parse_webhook(const std::string& text);
 /// Like parse_webhook(), but "none" gives an empty string.
 Result<std::string> parse_webhook_or_none(const std::string& text);
 /// "Name: value".
-Result<TaskHeader> parse_header(const std::string& text);
+Result<client::Header> parse_header(const std::string& text);
 Result<LogFormat> parse_log_format(const std::string& text);
 Result<LogLevel> parse_log_level(const std::string& text);
 
@@ -62,7 +61,7 @@ Result<std::uint64_t> parse_count(const std::string& text);
 Result<std::uint32_t> parse_small_count(const std::string& text);
 Result<bool> parse_yes_or_no(const std::string& text);
 /// "5s..1h": the wait after the first failed attempt, and the longest wait.
-Result<Backoff> parse_backoff(const std::string& text);
+Result<client::Backoff> parse_backoff(const std::string& text);
 
 /// The method of a request in either case; "get" gives "GET".
 Result<std::string> parse_method(const std::string& text);

@@ -19,57 +19,50 @@
 #include "cli/settings.h"
 #include "cli/token_options.h"
 #include "cli/top_options.h"
-#include "client/task_name.h"
+#include "detent/client.h"
 #include "detent/clock.h"
-#include "protocol/json/queue_patch.h"
-#include "protocol/json/request_renderer.h"
-#include "task/request.h"
-#include "task/task_filter.h"
 
 namespace detent::cli {
 
 enum class ExitCode : int { done = 0, failed = 1, usage = 2, not_found = 3 };
 
 struct PutCommand {
-  ScheduleRequest request;             // without its payload
+  client::NewTask task;                // without its payload
   std::optional<std::string> payload;  // as typed; "-": read standard input; none: JSON null
   bool bytes = false;                  // treat the payload as bytes, even if it is valid JSON
 };
 struct GetCommand {
-  TaskName task;
+  client::TaskName task;
 };
 struct ListCommand {
-  TaskFilter filter;
-  std::size_t limit = 100;
-  std::string cursor;  // where the list continues; empty: at its start
+  client::ListOptions options;  // its limit is for all pages together
 };
 struct CancelCommand {
-  TaskName task;
+  client::TaskName task;
 };
 struct MoveCommand {
-  TaskName task;
-  Due due;
+  client::TaskName task;
+  client::Due due;
 };
 struct EditCommand {
-  TaskName task;
-  TaskEdit edit;                       // without its payload
+  client::TaskName task;
+  client::TaskEdit edit;               // without its payload
   std::optional<std::string> payload;  // as for `put`; none: the payload does not change
   bool bytes = false;
 };
 struct RunCommand {
-  TaskId id;
+  std::uint64_t id = 0;
 };
 struct LeaseCommand {
-  LeaseRequest request;
-  std::chrono::milliseconds wait{0};
+  std::string queue;
+  client::LeaseOptions options;
 };
 struct CompleteCommand {
   std::vector<std::string> leases;
 };
 struct FailCommand {
   std::vector<std::string> leases;
-  std::optional<std::chrono::milliseconds> delay;
-  std::string error;
+  client::FailOptions options;
 };
 struct ExtendCommand {
   std::vector<std::string> leases;
@@ -77,7 +70,7 @@ struct ExtendCommand {
 };
 struct ReleaseCommand {
   std::vector<std::string> leases;
-  json::Release release;
+  client::ReleaseOptions options;
 };
 struct QueuesCommand {
   std::string queue;  // empty: all queues
@@ -97,7 +90,7 @@ struct RedriveCommand {
 };
 struct SetQueueCommand {
   std::string queue;
-  json::QueuePatch patch;
+  client::QueueChange change;
 };
 struct RemoveQueueCommand {
   std::string queue;

@@ -72,13 +72,13 @@ TEST(Arguments, AnErrorAboutANumberNamesItsRange) {
     EXPECT_NE(complaint_about({"put", "q", "--priority", priority}).find("0 to 4294967295"),
               std::string::npos);
   }
-  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "4294967295"}).request.rules.priority,
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "4294967295"}).task.priority,
             4'294'967'295U);
   for (const char* limit : {"0", "-1", "1.5", "many"}) {
     EXPECT_NE(complaint_about({"list", "--limit", limit}).find("--limit: must be a whole number"),
               std::string::npos);
   }
-  EXPECT_EQ(command_of<ListCommand>({"list", "--limit", "5000"}).limit, 5'000U);
+  EXPECT_EQ(command_of<ListCommand>({"list", "--limit", "5000"}).options.limit, 5'000U);
 }
 
 TEST(Arguments, AnErrorNamesARepeatedOptionAndAMissingValue) {
@@ -111,19 +111,21 @@ TEST(Arguments, PutReadsEveryOption) {
   const auto put =
       command_of<PutCommand>({"put", "mail", "{\"n\":1.0}", "--delay", "30s", "--priority", "7",
                               "--max-attempts", "3", "--key", "o-1"});
-  EXPECT_EQ(put.request.key, "o-1");
-  EXPECT_EQ(put.request.queue, "mail");
+  EXPECT_EQ(put.task.key, "o-1");
+  EXPECT_EQ(put.task.queue, "mail");
   EXPECT_EQ(put.payload, "{\"n\":1.0}");
   EXPECT_FALSE(put.bytes);
-  EXPECT_EQ(put.request.due, Due{milliseconds{30'000}});
-  EXPECT_EQ(put.request.rules, (TaskRules{.priority = 7, .max_attempts = 3}));
+  EXPECT_EQ(put.task.due, client::Due{milliseconds{30'000}});
+  EXPECT_EQ(put.task.priority, 7U);
+  EXPECT_EQ(put.task.max_attempts, 3U);
+  EXPECT_EQ(put.task.backoff, std::nullopt);
 }
 
 TEST(Arguments, PutTakesAWebhookAndHeaders) {
   const auto put = command_of<PutCommand>(
       {"put", "q", "--webhook", "https://a", "--header", "X-A: b: c", "--header", "d:", "{}"});
-  EXPECT_EQ(put.request.webhook, "https://a");
-  EXPECT_EQ(put.request.headers, (TaskHeaders{{"X-A", "b: c"}, {"d", ""}}));
+  EXPECT_EQ(put.task.webhook, "https://a");
+  EXPECT_EQ(put.task.headers, (std::vector<client::Header>{{"X-A", "b: c"}, {"d", ""}}));
   EXPECT_EQ(put.payload, "{}");
 }
 
@@ -137,10 +139,10 @@ TEST(Arguments, PutKeepsThePayloadAsTyped) {
 }
 
 TEST(Arguments, PutTakesADateInBothForms) {
-  const Due at{WallTime{milliseconds{1'767'323'045'678}}};
-  EXPECT_EQ(
-      command_of<PutCommand>({"put", "q", "--due-at", "2026-01-02T03:04:05.678Z"}).request.due, at);
-  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--due-at", "1767323045678"}).request.due, at);
+  const client::Due at{WallTime{milliseconds{1'767'323'045'678}}};
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--due-at", "2026-01-02T03:04:05.678Z"}).task.due,
+            at);
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--due-at", "1767323045678"}).task.due, at);
 }
 
 TEST(Arguments, AnErrorAboutAValueNamesItsOption) {
@@ -210,23 +212,24 @@ TEST(Arguments, AnErrorAboutAValueNamesItsOption) {
 
 TEST(Arguments, ATaskIsNamedByItsIdOrItsKey) {
   EXPECT_EQ(command_of<GetCommand>({"get", "9007199254740991"}).task,
-            TaskName{TaskId{9'007'199'254'740'991}});
-  EXPECT_EQ(command_of<CancelCommand>({"cancel", "256"}).task, TaskName{TaskId{256}});
-  const TaskName by_key = TaskKey{"orders", "o 1"};
+            client::TaskName{std::uint64_t{9'007'199'254'740'991}});
+  EXPECT_EQ(command_of<CancelCommand>({"cancel", "256"}).task,
+            client::TaskName{std::uint64_t{256}});
+  const client::TaskName by_key = client::TaskKey{"orders", "o 1"};
   EXPECT_EQ(command_of<GetCommand>({"get", "--queue", "orders", "--key", "o 1"}).task, by_key);
   EXPECT_EQ(command_of<CancelCommand>({"cancel", "--key", "o 1", "--queue", "orders"}).task,
             by_key);
   const auto move = command_of<MoveCommand>(
       {"move", "--queue", "orders", "--key", "o 1", "--due-at", "1767323045678"});
   EXPECT_EQ(move.task, by_key);
-  EXPECT_EQ(move.due, Due{WallTime{milliseconds{1'767'323'045'678}}});
+  EXPECT_EQ(move.due, client::Due{WallTime{milliseconds{1'767'323'045'678}}});
 }
 
 TEST(Arguments, MoveAndRunTakeATask) {
   const auto move = command_of<MoveCommand>({"move", "256", "--delay", "2h"});
-  EXPECT_EQ(move.task, TaskName{TaskId{256}});
-  EXPECT_EQ(move.due, Due{milliseconds{7'200'000}});
-  EXPECT_EQ(command_of<RunCommand>({"run", "256"}).id, TaskId{256});
+  EXPECT_EQ(move.task, client::TaskName{std::uint64_t{256}});
+  EXPECT_EQ(move.due, client::Due{milliseconds{7'200'000}});
+  EXPECT_EQ(command_of<RunCommand>({"run", "256"}).id, 256U);
 }
 
 TEST(Arguments, FarTasksStayOnTheServerByDefault) {
@@ -252,12 +255,12 @@ TEST(Arguments, QueueCommandsTakeAName) {
 TEST(Arguments, LeaseReadsEveryOption) {
   const auto lease = command_of<LeaseCommand>({"lease", "q", "--max", "10", "--wait", "60s",
                                                "--visibility-timeout", "5m", "--worker", "w-1"});
-  EXPECT_EQ(lease.request.queue, "q");
-  EXPECT_EQ(lease.request.max, 10U);
-  EXPECT_EQ(lease.request.visibility_timeout, milliseconds{300'000});
-  EXPECT_EQ(lease.request.worker, "w-1");
-  EXPECT_EQ(lease.wait, milliseconds{60'000});
-  EXPECT_EQ(command_of<LeaseCommand>({"lease", "q"}).wait, milliseconds{0});
+  EXPECT_EQ(lease.queue, "q");
+  EXPECT_EQ(lease.options.max, 10U);
+  EXPECT_EQ(lease.options.visibility_timeout, milliseconds{300'000});
+  EXPECT_EQ(lease.options.worker, "w-1");
+  EXPECT_EQ(lease.options.wait, milliseconds{60'000});
+  EXPECT_EQ(command_of<LeaseCommand>({"lease", "q"}).options.wait, milliseconds{0});
 }
 
 TEST(Arguments, CompleteAndFailTakeManyLeases) {
@@ -266,8 +269,8 @@ TEST(Arguments, CompleteAndFailTakeManyLeases) {
   const auto fail =
       command_of<FailCommand>({"fail", "1-2", "--error", "no, route", "--delay", "PT1H", "1-3"});
   EXPECT_EQ(fail.leases, (std::vector<std::string>{"1-2", "1-3"}));
-  EXPECT_EQ(fail.delay, milliseconds{3'600'000});
-  EXPECT_EQ(fail.error, "no, route");
+  EXPECT_EQ(fail.options.delay, milliseconds{3'600'000});
+  EXPECT_EQ(fail.options.error, "no, route");
 }
 
 TEST(Arguments, TheServerMayBeNamedBeforeOrAfterTheCommand) {
@@ -290,7 +293,7 @@ TEST(Arguments, TheEnvironmentSetsOptionsThatTheCommandLineOmits) {
   EXPECT_EQ(serve_of({"serve"}).window, milliseconds{3'600'000});
   EXPECT_EQ(serve_of({"serve"}).log_level, LogLevel::debug);
   EXPECT_EQ(serve_of({"serve", "--window", "5m"}).window, milliseconds{300'000});
-  EXPECT_EQ(command_of<PutCommand>({"put", "q"}).request.queue, "q");
+  EXPECT_EQ(command_of<PutCommand>({"put", "q"}).task.queue, "q");
 }
 
 TEST(Arguments, ABadVariableIsWrongUsage) {
@@ -352,18 +355,18 @@ TEST(Arguments, AnOriginIsAsBrowsersWriteIt) {
 
 TEST(Arguments, AListHasTheFiltersThatAreGiven) {
   const auto usual = command_of<ListCommand>({"list"});
-  EXPECT_EQ(usual.filter, TaskFilter{});
-  EXPECT_EQ(usual.limit, 100U);
+  EXPECT_EQ(usual.options, client::ListOptions{});
+  EXPECT_EQ(usual.options.limit, 100U);
   const auto other = command_of<ListCommand>(
       {"list", "--queue", "q", "--state", "dead", "--key", "k", "--due-after", "5", "--due-before",
        "1970-01-01T00:00:01Z", "--limit", "7", "--cursor", "c"});
-  EXPECT_EQ(other.filter, (TaskFilter{.queue = "q",
-                                      .state = TaskState::dead,
-                                      .key = "k",
-                                      .due_after = WallTime{milliseconds{5}},
-                                      .due_before = WallTime{milliseconds{1'000}}}));
-  EXPECT_EQ(other.limit, 7U);
-  EXPECT_EQ(other.cursor, "c");
+  EXPECT_EQ(other.options, (client::ListOptions{.queue = "q",
+                                                .state = client::TaskState::dead,
+                                                .key = "k",
+                                                .due_after = WallTime{milliseconds{5}},
+                                                .due_before = WallTime{milliseconds{1'000}},
+                                                .limit = 7,
+                                                .cursor = "c"}));
   EXPECT_NE(complaint_about({"list", "--limit", "0"}), "");
   EXPECT_NE(complaint_about({"list", "--state", "delayed"}), "");
   EXPECT_NE(complaint_about({"list", "--due-after", "soon"}), "");

@@ -11,7 +11,6 @@
 
 #include "base/mutex.h"
 #include "base/thread.h"
-#include "cli/display.h"
 #include "cli/progress.h"
 #include "protocol/json/json_writer.h"
 
@@ -75,20 +74,20 @@ class Work {
 /// One connection. Each one is used by one thread only.
 class Caller {
  public:
-  Caller(const BenchCommand& command, ApiClient client, const Clock& clock)
+  Caller(const BenchCommand& command, Client client, const Clock& clock)
       : command_(command), client_(std::move(client)), clock_(clock) {}
 
   Result<void> put(Work& work) {
-    const ScheduleRequest request{
+    const client::NewTask task{
         .queue = command_.queue,
-        .payload = {Payload::Kind::bytes, std::string(command_.payload_bytes, 'x')}};
+        .payload = {client::Payload::Kind::bytes, std::string(command_.payload_bytes, 'x')}};
     while (const std::size_t count = work.take(command_.batch)) {
-      const std::vector<ScheduleRequest> requests(count, request);
+      const std::vector<client::NewTask> tasks(count, task);
       const MonotonicTime start = clock_.now();
-      ASSIGN_OR_RETURN(const auto results, client_.schedule_batch(requests));
+      ASSIGN_OR_RETURN(const auto results, to_result(client_.schedule_many(tasks)));
       measured_.put.push_back(clock_.now() - start);
       for (const auto& result : results) {
-        if (!result) return result.error();
+        if (!result) return to_error(result.error());
       }
       work.note_done(results.size());
     }
@@ -101,9 +100,10 @@ class Caller {
     std::chrono::milliseconds wait{0};
     MonotonicTime last = clock_.now();  // when this connection got tasks
     while (!work.is_over()) {
-      const LeaseRequest request{.queue = command_.queue, .max = command_.batch};
       const MonotonicTime start = clock_.now();
-      ASSIGN_OR_RETURN(const auto tasks, client_.lease(request, wait));
+      ASSIGN_OR_RETURN(
+          const auto tasks,
+          to_result(client_.lease(command_.queue, {.max = command_.batch, .wait = wait})));
       if (tasks.empty()) {
         wait = kWait;
         if (clock_.now() - last < kLongestInVain) continue;
@@ -122,21 +122,22 @@ class Caller {
   const Measured& measured() const noexcept { return measured_; }
 
  private:
-  Result<void> complete(const std::vector<ApiClient::LeasedTask>& tasks, Work& work) {
+  Result<void> complete(const std::vector<client::LeasedTask>& tasks, Work& work) {
     std::vector<std::string> leases;
-    for (const ApiClient::LeasedTask& task : tasks) leases.push_back(task.lease);
+    for (const client::LeasedTask& task : tasks) leases.push_back(task.lease);
     const MonotonicTime start = clock_.now();
-    ASSIGN_OR_RETURN(const auto outcomes, client_.complete(leases));
+    const auto outcomes = ClientInternals::of(client_).call_leases(leases, complete_call);
+    if (!outcomes) return to_error(outcomes.error());
     measured_.complete.push_back(clock_.now() - start);
-    for (const auto& outcome : outcomes) {
-      if (!outcome) return outcome.error();
+    for (const auto& outcome : *outcomes) {
+      if (!outcome) return to_error(outcome.error());
     }
-    work.note_done(outcomes.size());
+    work.note_done(outcomes->size());
     return ok();
   }
 
   const BenchCommand& command_;
-  ApiClient client_;
+  Client client_;
   const Clock& clock_;
   Measured measured_;
 };
@@ -162,7 +163,7 @@ class Bench {
 
   Result<void> connect(const Connect& connect) {
     for (std::size_t i = 0; i < command_.connections; ++i) {
-      ASSIGN_OR_RETURN(ApiClient client, connect());
+      ASSIGN_OR_RETURN(Client client, connect());
       callers_.emplace_back(command_, std::move(client), clock_);
     }
     return ok();
@@ -214,20 +215,19 @@ class Bench {
 };
 
 /// Fails if the queue cannot be used. Returns whether the queue exists.
-Result<bool> require_empty(ApiClient& client, const std::string& queue) {
-  const Result<QueueView> view = client.queue(queue);
-  if (!view) {
-    if (view.error().code == ErrorCode::not_found) return false;
-    return view.error();
+Result<bool> require_empty(Client& client, const std::string& queue) {
+  const Result<client::Queue> found = to_result(client.queue(queue));
+  if (!found) {
+    if (found.error().code == ErrorCode::not_found) return false;
+    return found.error();
   }
-  const QueueStats& stats = view->stats;
-  if (stats.scheduled + stats.ready + stats.leased + stats.dead > 0) {
+  if (found->scheduled + found->ready + found->leased + found->dead > 0) {
     return Error{ErrorCode::conflict,
                  "the queue " + queue +
                      " has tasks, and bench would complete them; name an empty queue with --queue",
                  "queue"};
   }
-  if (view->settings.paused) {
+  if (found->settings.paused) {
     return Error{ErrorCode::conflict,
                  "the queue " + queue + " is paused; resume it, or name another queue with --queue",
                  "queue"};
@@ -271,7 +271,7 @@ void show_json(std::ostream& out, const BenchCommand& command, const std::vector
 
 Result<std::vector<Figures>> measure(const BenchCommand& command, const Connect& connect,
                                      const Clock& clock, const Streams& streams) {
-  ASSIGN_OR_RETURN(ApiClient client, connect());
+  ASSIGN_OR_RETURN(Client client, connect());
   ASSIGN_OR_RETURN(const bool was_there, require_empty(client, command.queue));
   Bench bench(command, clock, streams);
   TRY(bench.connect(connect));
@@ -286,10 +286,7 @@ Result<std::vector<Figures>> measure(const BenchCommand& command, const Connect&
 ExitCode run_bench(const BenchCommand& command, OutputFormat format, const Connect& connect,
                    const Clock& clock, const Streams& streams) {
   const Result<std::vector<Figures>> figures = measure(command, connect, clock, streams);
-  if (!figures) {
-    show_error(streams.err, figures.error());
-    return exit_code_of(figures.error().code);
-  }
+  if (!figures) return fail_with(streams, figures.error());
   if (format == OutputFormat::json) {
     show_json(streams.out, command, *figures);
   } else {

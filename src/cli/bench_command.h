@@ -12,13 +12,13 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "client/api_client.h"
+#include "detent/client.h"
 #include "detent/clock.h"
 
 namespace detent::cli {
 
 /// Opens a new connection to the server with each call.
-using Connect = std::function<Result<ApiClient>()>;
+using Connect = std::function<Result<Client>()>;
 
 /// Runs the benchmark and prints its result. If the queue has tasks or is paused, it fails before
 /// it changes the queue. If a call fails, or the server hands out no tasks, the tasks that were put

@@ -124,8 +124,9 @@ Ended bench(SmallServer& server, OutputFormat format = OutputFormat::people) {
   std::ostringstream out;
   std::ostringstream err;
   const BenchCommand command{.tasks = 105, .batch = 10, .connections = 3, .payload_bytes = 7};
-  const auto connect = [&server]() -> Result<ApiClient> {
-    return ApiClient(std::make_unique<ToServer>(server), std::make_unique<ToServer>(server));
+  const auto connect = [&server]() -> Result<Client> {
+    return ClientInternals::over(std::make_unique<ToServer>(server),
+                                 std::make_unique<ToServer>(server));
   };
   const ExitCode exit_code =
       run_bench(command, format, connect, server.clock(), {in, out, err, {}});

@@ -4,22 +4,17 @@
 
 #include "base/wall_time.h"
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "cli/cron_commands.h"
-#include "cli/display.h"
 
 namespace detent::cli {
 
 namespace {
 
-constexpr std::chrono::seconds kCallTimeout{30};
-
 ExitCode call_server(const ClientCall& call, const Streams& streams) {
   auto client =
-      ApiClient::create(call.server, kCallTimeout, {.token = call.token, .ca_file = call.ca_file});
-  if (!client) {
-    show_error(streams.err, client.error());
-    return exit_code_of(client.error().code);
-  }
+      make_client_without_repeats(call.server, {.token = call.token, .ca_file = call.ca_file});
+  if (!client) return fail_with(streams, client.error());
   return run_command(call, *client, streams);
 }
 

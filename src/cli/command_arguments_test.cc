@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/arguments_fixture.h"
+#include "client/client_values.h"
 
 namespace detent::cli {
 namespace {
@@ -35,17 +36,17 @@ TEST(CommandArguments, AnEditNamesATaskAndWhatChanges) {
   const auto edit = command_of<EditCommand>({"edit", "256", "--payload", "-", "--bytes",
                                              "--priority", "7", "--delay", "2h", "--webhook",
                                              "none", "--header", "a: 1", "--header", "b: 2"});
-  EXPECT_EQ(edit.task, TaskName(TaskId{256}));
+  EXPECT_EQ(edit.task, client::TaskName(std::uint64_t{256}));
   EXPECT_EQ(edit.payload, "-");
   EXPECT_TRUE(edit.bytes);
   EXPECT_EQ(edit.edit.priority, 7U);
-  EXPECT_EQ(edit.edit.due, Due{milliseconds{7'200'000}});
+  EXPECT_EQ(edit.edit.due, client::Due{milliseconds{7'200'000}});
   EXPECT_EQ(edit.edit.webhook, "");
   ASSERT_TRUE(edit.edit.headers);
   EXPECT_EQ(edit.edit.headers->size(), 2U);
   const auto bare = command_of<EditCommand>({"edit", "--queue", "q", "--key", "k", "--no-headers"});
-  EXPECT_EQ(bare.task, TaskName(TaskKey{"q", "k"}));
-  EXPECT_EQ(bare.edit.headers, TaskHeaders());
+  EXPECT_EQ(bare.task, client::TaskName(client::TaskKey{"q", "k"}));
+  EXPECT_EQ(bare.edit.headers, std::vector<client::Header>());
   EXPECT_FALSE(bare.edit.priority);
   EXPECT_FALSE(bare.payload);
   EXPECT_NE(complaint_about({"edit", "256"}).find("at least one of --payload"), std::string::npos);
@@ -87,7 +88,7 @@ TEST(CommandArguments, QueueSetChangesOrResetsSettings) {
                                                 "--partitions",
                                                 "4"});
   EXPECT_EQ(set.queue, "q");
-  const QueueSettings all = set.patch.applied_to({});
+  const QueueSettings all = from_client(set.change).applied_to({});
   EXPECT_EQ(all,
             (QueueSettings{
                 .paused = true,
@@ -109,18 +110,18 @@ TEST(CommandArguments, QueueSetChangesOrResetsSettings) {
        "--max-tasks",    "default",       "--max-bytes", "default",         "--rate",
        "default",        "--concurrency", "default",     "--webhook",       "default",
        "--partitions",   "default"});
-  EXPECT_EQ(back.patch.applied_to(all), QueueSettings());
-  EXPECT_EQ(command_of<SetQueueCommand>({"queue", "set", "q", "--rate", "5"}).patch,
-            (json::QueuePatch{.rate = std::make_optional(std::optional<std::uint32_t>(5))}));
+  EXPECT_EQ(from_client(back.change).applied_to(all), QueueSettings());
+  EXPECT_EQ(command_of<SetQueueCommand>({"queue", "set", "q", "--rate", "5"}).change,
+            (client::QueueChange{.rate = std::make_optional(std::optional<std::uint32_t>(5))}));
 }
 
 TEST(CommandArguments, QueueSetChangesOrResetsTheSink) {
   const auto set = command_of<SetQueueCommand>({"queue", "set", "q", "--sink", "events"});
-  const QueueSettings with_sink = set.patch.applied_to({});
+  const QueueSettings with_sink = from_client(set.change).applied_to({});
   ASSERT_TRUE(with_sink.webhook);
   EXPECT_EQ(with_sink.webhook->url, "sink:events");
   const auto back = command_of<SetQueueCommand>({"queue", "set", "q", "--sink", "default"});
-  EXPECT_EQ(back.patch.applied_to(with_sink), QueueSettings());
+  EXPECT_EQ(from_client(back.change).applied_to(with_sink), QueueSettings());
 }
 
 TEST(CommandArguments, WrongSettingsOfAQueueAreRefused) {
@@ -132,6 +133,7 @@ TEST(CommandArguments, WrongSettingsOfAQueueAreRefused) {
   complaint_about({"queue", "set", "q", "--backoff", "5s..x"});
   complaint_about({"queue", "set", "q", "--paused", "maybe"});
   complaint_about({"queue", "set", "q", "--webhook", "ftp://example.org"});
+  complaint_about({"queue", "set", "q", "--sink", ""});
   complaint_about({"queue", "set", "q", "--rate", "5", "--webhook-key", "whsec_a"});
   complaint_about({"queue"});
 }
@@ -145,16 +147,16 @@ TEST(CommandArguments, LeasesAreExtendedByATimeAndReleased) {
   const auto release =
       command_of<ReleaseCommand>({"release", "3-17", "--delay", "1m", "--priority", "0"});
   EXPECT_EQ(release.leases, std::vector<std::string>{"3-17"});
-  EXPECT_EQ(release.release.delay, milliseconds{60'000});
-  EXPECT_EQ(release.release.priority, 0U);
+  EXPECT_EQ(release.options.delay, milliseconds{60'000});
+  EXPECT_EQ(release.options.priority, 0U);
 }
 
 TEST(CommandArguments, PutReadsTheRulesOfATask) {
   const auto put =
       command_of<PutCommand>({"put", "q", "--visibility-timeout", "90s", "--backoff", "2s..3m"});
-  EXPECT_EQ(put.request.rules.visibility_timeout, milliseconds{90'000});
-  EXPECT_EQ(put.request.rules.backoff,
-            (Backoff{.initial = milliseconds{2'000}, .max = milliseconds{180'000}}));
+  EXPECT_EQ(put.task.visibility_timeout, milliseconds{90'000});
+  EXPECT_EQ(put.task.backoff,
+            (client::Backoff{.initial = milliseconds{2'000}, .max = milliseconds{180'000}}));
 }
 
 TEST(CommandArguments, ACallNamesAMethodAndAPath) {

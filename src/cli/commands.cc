@@ -12,10 +12,12 @@
 #include "cli/bench_command.h"
 #include "cli/confirm.h"
 #include "cli/copy_commands.h"
-#include "cli/display.h"
 #include "cli/schedule_commands.h"
 #include "cli/top_command.h"
 #include "cli/top_terminal.h"
+#include "protocol/json/json_reader.h"
+#include "protocol/json/stats_parser.h"
+#include "task/limits.h"
 
 namespace detent::cli {
 
@@ -30,27 +32,26 @@ std::string read_all(std::istream& in, std::size_t most) {
   return text;
 }
 
-std::string text_of(const TaskName& task) {
-  if (const TaskId* id = std::get_if<TaskId>(&task)) return to_string(*id);
-  return printable(std::get<TaskKey>(task).key);
+std::string text_of(const client::TaskName& task) {
+  if (const auto* id = std::get_if<std::uint64_t>(&task)) return std::to_string(*id);
+  return printable(std::get<client::TaskKey>(task).key);
 }
 
-std::string purge_question(const QueueStats& queue) {
+std::string purge_question(const client::Queue& queue) {
   return "Remove " + counted(queue.scheduled + queue.ready + queue.dead, "tasks") + " of " +
-         printable(queue.queue) + "?";
+         printable(queue.name) + "?";
 }
 
 /// Runs one command of the variant. There is a call operator for each.
-class Runner {
+class Runner : private ResultPrinter {
  public:
-  Runner(const ClientCall& call, ApiClient& client, const Streams& streams)
-      : call_(call), client_(client), streams_(streams) {}
+  Runner(const ClientCall& call, Client& client, const Streams& streams)
+      : ResultPrinter(call.format, client, streams), call_(call) {}
 
   ExitCode operator()(const PutCommand& put) {
-    ScheduleRequest request = put.request;
-    request.payload = read_payload(
-        put.payload, put.bytes ? Payload::Kind::bytes : Payload::Kind::json, streams_.in);
-    return show(client_.schedule(request), show_accepted);
+    client::NewTask task = put.task;
+    task.payload = payload_of(put.payload, put.bytes);
+    return show(client_.schedule(task), show_accepted);
   }
 
   ExitCode operator()(const GetCommand& get) { return show_wide(client_.get(get.task), show_task); }
@@ -58,29 +59,27 @@ class Runner {
   /// Requests pages until the limit is reached. JSON output prints each page as it comes.
   ExitCode operator()(const ListCommand& command) {
     constexpr std::size_t kPage = 1'000;
-    std::vector<TaskSnapshot> tasks;
-    std::string cursor = command.cursor;
+    std::vector<client::Task> tasks;
+    client::ListOptions options = command.options;
     do {
-      const std::size_t limit = std::min(command.limit - tasks.size(), kPage);
-      Result<ApiClient::TaskList> page = client_.list(command.filter, limit, cursor);
-      if (!page) return fail_with(page.error());
+      options.limit = std::min(command.options.limit - tasks.size(), kPage);
+      ClientResult<client::TaskPage> page = client_.list(options);
+      if (!page) return fail_with(to_error(page.error()));
       pass_on();
       std::ranges::move(page->tasks, std::back_inserter(tasks));
-      cursor = std::move(page->cursor);
-    } while (!cursor.empty() && tasks.size() < command.limit);
-    if (call_.format == OutputFormat::json) return ExitCode::done;
+      options.cursor = std::move(page->cursor);
+    } while (!options.cursor.empty() && tasks.size() < command.options.limit);
+    if (format_ == OutputFormat::json) return ExitCode::done;
     show_tasks(streams_.out, tasks, streams_.terminal.columns);
-    if (!cursor.empty())
-      streams_.err << "there may be more tasks; continue with --cursor " << printable(cursor)
-                   << '\n';
+    if (!options.cursor.empty())
+      streams_.err << "there may be more tasks; continue with --cursor "
+                   << printable(options.cursor) << '\n';
     return ExitCode::done;
   }
 
   ExitCode operator()(const CancelCommand& cancel) {
-    const Result<void> done = client_.cancel(cancel.task);
-    if (!done) return fail_with(done.error());
-    if (!pass_on()) streams_.out << "cancelled " << text_of(cancel.task) << '\n';
-    return ExitCode::done;
+    return show(client_.cancel(cancel.task),
+                [&](std::ostream& out) { out << "cancelled " << text_of(cancel.task) << '\n'; });
   }
 
   ExitCode operator()(const MoveCommand& move) {
@@ -88,11 +87,8 @@ class Runner {
   }
 
   ExitCode operator()(const EditCommand& command) {
-    TaskEdit edit = command.edit;
-    if (command.payload) {
-      const auto kind = command.bytes ? Payload::Kind::bytes : Payload::Kind::json;
-      edit.payload = read_payload(command.payload, kind, streams_.in);
-    }
+    client::TaskEdit edit = command.edit;
+    if (command.payload) edit.payload = payload_of(command.payload, command.bytes);
     return show(client_.edit(command.task, edit), show_accepted);
   }
 
@@ -101,23 +97,24 @@ class Runner {
   }
 
   ExitCode operator()(const LeaseCommand& lease) {
-    return show_wide(client_.lease(lease.request, lease.wait), show_leased);
+    return show_wide(client_.lease(lease.queue, lease.options), show_leased);
   }
 
   ExitCode operator()(const CompleteCommand& complete) {
-    return show_each(complete.leases, client_.complete(complete.leases));
+    return show_each(complete.leases, complete_call);
   }
 
   ExitCode operator()(const FailCommand& fail) {
-    return show_each(fail.leases, client_.fail(fail.leases, {fail.delay, fail.error}));
+    return show_each(fail.leases, [&](Leases leases) { return fail_call(leases, fail.options); });
   }
 
   ExitCode operator()(const ExtendCommand& extend) {
-    return show_each(extend.leases, client_.extend(extend.leases, extend.by));
+    return show_each(extend.leases, [&](Leases leases) { return extend_call(leases, extend.by); });
   }
 
   ExitCode operator()(const ReleaseCommand& release) {
-    return show_each(release.leases, client_.release(release.leases, release.release));
+    return show_each(release.leases,
+                     [&](Leases leases) { return release_call(leases, release.options); });
   }
 
   ExitCode operator()(const QueuesCommand& command) {
@@ -126,22 +123,22 @@ class Runner {
   }
 
   ExitCode operator()(const PauseCommand& pause) {
-    return show(client_.pause(pause.queue), [&pause](std::ostream& out, const QueueView&) {
+    return show(client_.pause(pause.queue), [&pause](std::ostream& out, const client::Queue&) {
       out << "paused " << printable(pause.queue) << '\n';
     });
   }
 
   ExitCode operator()(const ResumeCommand& resume) {
-    return show(client_.resume(resume.queue), [&resume](std::ostream& out, const QueueView&) {
+    return show(client_.resume(resume.queue), [&resume](std::ostream& out, const client::Queue&) {
       out << "resumed " << printable(resume.queue) << '\n';
     });
   }
 
   ExitCode operator()(const PurgeCommand& purge) {
     if (!purge.yes && streams_.terminal.is_input_terminal) {
-      const Result<QueueView> queue = client_.queue(purge.queue);
-      if (!queue) return fail_with(queue.error());
-      if (!confirm(streams_, purge_question(queue->stats))) {
+      const ClientResult<client::Queue> queue = client_.queue(purge.queue);
+      if (!queue) return fail_with(to_error(queue.error()));
+      if (!confirm(streams_, purge_question(*queue))) {
         return fail_with({ErrorCode::conflict, "nothing was removed", ""});
       }
     }
@@ -157,27 +154,29 @@ class Runner {
   }
 
   ExitCode operator()(const SetQueueCommand& set) {
-    return show(client_.change_queue(set.queue, set.patch), show_queue);
+    return show(client_.change_queue(set.queue, set.change), show_queue);
   }
 
   ExitCode operator()(const RemoveQueueCommand& remove) {
-    const Result<void> done = client_.remove_queue(remove.queue);
-    if (!done) return fail_with(done.error());
-    if (!pass_on()) streams_.out << "removed " << printable(remove.queue) << '\n';
-    return ExitCode::done;
+    return show(client_.remove_queue(remove.queue),
+                [&](std::ostream& out) { out << "removed " << printable(remove.queue) << '\n'; });
   }
 
   ExitCode operator()(const CallCommand& command) {
     constexpr std::size_t kMaxBody = std::size_t{16} << 20;
     std::string body = command.body == "-" ? read_all(streams_.in, kMaxBody) : command.body;
-    const Result<void> done = client_.ask(command.method, command.target, std::move(body));
-    if (!done) return fail_with(done.error());
-    streams_.out << client_.last_answer();
-    if (!client_.last_answer().ends_with('\n')) streams_.out << '\n';
+    const auto answer = client_.call(command.method, command.target, std::move(body));
+    if (!answer) return fail_with(to_error(answer.error()));
+    streams_.out << *answer;
+    if (!answer->ends_with('\n')) streams_.out << '\n';
     return ExitCode::done;
   }
 
-  ExitCode operator()(const StatsCommand&) { return show_wide(client_.stats(), show_stats); }
+  ExitCode operator()(const StatsCommand&) {
+    return show(client_.stats(), [this](std::ostream& out, const std::string& stats) {
+      show_stats(out, json::parse_stats(stats).value(), streams_.terminal.columns);
+    });
+  }
 
   ExitCode operator()(const TopCommand& command) {
     return run_top(command, call_, client_, streams_, open_top_display);
@@ -185,58 +184,50 @@ class Runner {
 
   ExitCode operator()(const BenchCommand& command) {
     const auto connect = [this] {
-      return ApiClient::create(call_.server, std::chrono::seconds{30},
-                               {.token = call_.token, .ca_file = call_.ca_file});
+      return make_client_without_repeats(call_.server,
+                                         {.token = call_.token, .ca_file = call_.ca_file});
     };
-    return run_bench(command, call_.format, connect, SystemClock(), streams_);
+    return run_bench(command, format_, connect, SystemClock(), streams_);
   }
 
   ExitCode operator()(const ForecastCommand& forecast) {
-    return show_wide(client_.forecast(forecast.span, forecast.bins), show_forecast);
+    if (const auto valid = validate_forecast(forecast.span, forecast.bins); !valid) {
+      return fail_with(valid.error());
+    }
+    const std::string target = "/v1/forecast?bins=" + std::to_string(forecast.bins) +
+                               "&span=" + std::to_string(forecast.span.count()) + "ms";
+    return show_wide(ClientInternals::of(client_).call(get_call(target), json::parse_forecast),
+                     show_forecast);
   }
 
   ExitCode operator()(const DumpCommand& command) { return dump(command, client_, streams_); }
   ExitCode operator()(const RestoreCommand& command) {
-    return restore(command, call_.format, client_, streams_);
+    return restore(command, format_, client_, streams_);
   }
   ExitCode operator()(const ScheduleCommand& command) {
-    return run_schedule_command(command, call_.format, client_, streams_);
+    return run_schedule_command(command, format_, client_, streams_);
   }
 
  private:
-  /// With --json: prints the answer of the server and returns true. Else returns false, and the
-  /// caller prints the result for people.
-  bool pass_on() {
-    if (call_.format == OutputFormat::people) return false;
-    if (!client_.last_answer().empty()) streams_.out << client_.last_answer() << '\n';
-    return true;
-  }
-
-  ExitCode fail_with(const Error& error) {
-    show_error(streams_.err, error);
-    return exit_code_of(error.code);
-  }
-
-  template <class T, class Show>
-  ExitCode show(const Result<T>& result, Show show_people) {
-    if (!result) return fail_with(result.error());
-    if (!pass_on()) show_people(streams_.out, *result);
-    return ExitCode::done;
+  client::Payload payload_of(const std::optional<std::string>& typed, bool is_bytes) {
+    using Kind = client::Payload::Kind;
+    return read_payload(typed, is_bytes ? Kind::bytes : Kind::json, streams_.in);
   }
 
   /// Like show(), but `show_people` also gets the width of the terminal.
   template <class T, class Show>
-  ExitCode show_wide(const Result<T>& result, Show show_people) {
-    return show(result, [this, show_people](std::ostream& out, const T& value) {
+  ExitCode show_wide(const ClientResult<T>& result, const Show& show_people) {
+    return show(result, [&](std::ostream& out, const T& value) {
       show_people(out, value, streams_.terminal.columns);
     });
   }
 
-  /// Shows the outcome of each lease. If one lease is no longer held, the command fails, although
-  /// the other leases are done.
+  /// Makes the call and shows the outcome of each lease. If one lease is no longer held, the
+  /// command fails, although the other leases are done.
   ExitCode show_each(const std::vector<std::string>& leases,
-                     const Result<std::vector<Result<LeaseOutcome>>>& outcomes) {
-    if (!outcomes) return fail_with(outcomes.error());
+                     const ClientInternals::Impl::LeaseVerb& verb) {
+    const auto outcomes = ClientInternals::of(client_).call_leases(leases, verb);
+    if (!outcomes) return fail_with(to_error(outcomes.error()));
     if (outcomes->size() != leases.size()) {
       return fail_with({ErrorCode::internal,
                         "unexpected answer: the server sent " +
@@ -245,31 +236,19 @@ class Runner {
                         ""});
     }
     if (!pass_on()) show_outcomes(streams_.out, leases, *outcomes);
-    const bool all_done =
-        std::all_of(outcomes->begin(), outcomes->end(), [](const Result<LeaseOutcome>& outcome) {
-          return outcome && *outcome != LeaseOutcome::conflict;
-        });
+    const bool all_done = std::ranges::all_of(*outcomes, [](const auto& outcome) {
+      return outcome && *outcome != client::LeaseStatus::conflict;
+    });
     return all_done ? ExitCode::done : ExitCode::failed;
   }
 
   const ClientCall& call_;
-  ApiClient& client_;
-  const Streams& streams_;
 };
 
 }  // namespace
 
-ExitCode run_command(const ClientCall& call, ApiClient& client, const Streams& streams) {
+ExitCode run_command(const ClientCall& call, Client& client, const Streams& streams) {
   return std::visit(Runner(call, client, streams), call.command);
-}
-
-Payload read_payload(const std::optional<std::string>& typed, Payload::Kind kind,
-                     std::istream& in) {
-  const bool is_bytes = kind == Payload::Kind::bytes;
-  if (!typed) return is_bytes ? Payload{kind, ""} : Payload{};
-  std::string text = *typed == "-" ? read_all(in, kMaxPayloadBytes) : *typed;
-  if (is_bytes) return {kind, std::move(text)};
-  return payload_from_text(text);
 }
 
 ExitCode exit_code_of(ErrorCode code) noexcept {
@@ -288,6 +267,29 @@ ExitCode exit_code_of(ErrorCode code) noexcept {
       return ExitCode::failed;
   }
   return ExitCode::failed;  // unreachable for a valid ErrorCode
+}
+
+ExitCode fail_with(const Streams& streams, const Error& error) {
+  show_error(streams.err, error);
+  return exit_code_of(error.code);
+}
+
+bool ResultPrinter::pass_on() {
+  if (format_ == OutputFormat::people) return false;
+  const std::string answer = ClientInternals::of(client_).last_answer();
+  if (!answer.empty()) streams_.out << answer << '\n';
+  return true;
+}
+
+client::Payload read_payload(const std::optional<std::string>& typed, client::Payload::Kind kind,
+                             std::istream& in) {
+  const bool is_bytes = kind == client::Payload::Kind::bytes;
+  if (!typed) return is_bytes ? client::Payload{kind, ""} : client::Payload{};
+  std::string text = *typed == "-" ? read_all(in, kMaxPayloadBytes) : *typed;
+  if (!is_bytes) {
+    if (const auto value = json::read_json(text)) return {kind, std::string(*value)};
+  }
+  return {client::Payload::Kind::bytes, std::move(text)};
 }
 
 }  // namespace detent::cli

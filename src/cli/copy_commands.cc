@@ -11,7 +11,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "cli/display.h"
 #include "cli/progress.h"
 #include "client/dump_copy.h"
 
@@ -20,11 +19,6 @@ namespace detent::cli {
 namespace {
 
 constexpr std::string_view kStandardStream = "-";
-
-ExitCode fail_with(const Streams& streams, const Error& error) {
-  show_error(streams.err, error);
-  return exit_code_of(error.code);
-}
 
 Error file_error(const char* verb, const std::string& file) {
   return {ErrorCode::unavailable,
@@ -45,7 +39,7 @@ Result<void> sync_file(const std::string& file) {
   return is_synced ? ok() : Result<void>(error);
 }
 
-Result<DumpCounts> write_part(ApiClient& client, const std::string& part, Progress& progress) {
+Result<DumpCounts> write_part(Client& client, const std::string& part, Progress& progress) {
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   if (!out) return file_error("open", part);
   ASSIGN_OR_RETURN(
@@ -57,7 +51,7 @@ Result<DumpCounts> write_part(ApiClient& client, const std::string& part, Progre
   return counts;
 }
 
-Result<DumpCounts> dump_to_file(ApiClient& client, const std::string& file, Progress& progress) {
+Result<DumpCounts> dump_to_file(Client& client, const std::string& file, Progress& progress) {
   const std::string part = file + ".part";
   Result<DumpCounts> counts = write_part(client, part, progress);
   std::error_code error;
@@ -120,7 +114,7 @@ ExitCode restore_from(std::istream& in, const RestoreCommand& command, DumpResto
 
 }  // namespace
 
-ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& streams) {
+ExitCode dump(const DumpCommand& command, Client& client, const Streams& streams) {
   Progress progress(streams.err, Progress::shown_on(streams.terminal), "dumped tasks:");
   const Result<DumpCounts> counts =
       command.file == kStandardStream
@@ -143,7 +137,7 @@ ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& stre
                     ""});
 }
 
-ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& client,
+ExitCode restore(const RestoreCommand& command, OutputFormat format, Client& client,
                  const Streams& streams) {
   Progress progress(streams.err, Progress::shown_on(streams.terminal), "restored tasks:");
   DumpRestore restore(
@@ -154,7 +148,9 @@ ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& 
                    },
                .on_part =
                    [&] {
-                     if (format == OutputFormat::json) streams.out << client.last_answer() << '\n';
+                     if (format == OutputFormat::json) {
+                       streams.out << ClientInternals::of(client).last_answer() << '\n';
+                     }
                      progress.at(restore.report().restored + restore.report().there);
                    }});
   if (command.file == kStandardStream) {

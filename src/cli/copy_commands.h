@@ -4,19 +4,19 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "client/api_client.h"
+#include "detent/client.h"
 
 namespace detent::cli {
 
 /// Writes a dump to FILE.part and renames it at the end, so a failed dump does not change an
 /// earlier dump. If the server has damaged tasks, the dump has all other data, but the command
 /// fails.
-ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& streams);
+ExitCode dump(const DumpCommand& command, Client& client, const Streams& streams);
 
 /// Restores a dump. Fails if the server refuses a line (the other lines are restored) or if the
 /// dump is incomplete. A file without an end line is rejected before the first request. Standard
 /// input can be checked only at its end.
-ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& client,
+ExitCode restore(const RestoreCommand& command, OutputFormat format, Client& client,
                  const Streams& streams);
 
 }  // namespace detent::cli

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <string>
 
@@ -44,8 +43,7 @@ class CopyCommandsTest : public testing::Test {
   std::filesystem::path folder_;
   test::Script script_;
   test::DumpServer server_{script_};
-  ApiClient client_{std::make_unique<test::ScriptedHttp>(script_),
-                    std::make_unique<test::ScriptedHttp>(script_)};
+  Client client_ = test::scripted_client(script_);
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;

@@ -11,8 +11,8 @@
 #include "base/wall_time.h"
 #include "detent/check.h"
 #include "protocol/json/problem.h"
+#include "task/limits.h"
 #include "task/retry.h"
-#include "task/sink_name.h"
 
 namespace detent::cli {
 
@@ -28,18 +28,16 @@ std::string bar(std::uint64_t count, std::uint64_t most, std::size_t room) {
   return std::string(std::min(length, room), '#');
 }
 
-std::string webhook_of(const QueueSettings& settings) {
-  if (!settings.webhook) return "none";
-  if (const std::string_view sink = sink_of(settings.webhook->url); !sink.empty()) {
-    return "the sink " + printable(sink);
-  }
-  const std::size_t keys = settings.webhook->keys.size();
+std::string webhook_of(const client::QueueSettings& settings) {
+  if (!settings.sink.empty()) return "the sink " + printable(settings.sink);
+  if (settings.webhook.empty()) return "none";
+  const std::size_t keys = settings.webhook_keys;
   const std::string signed_by =
       keys == 0 ? "the server's key" : counted(keys, "keys") + " of the queue";
-  return printable(settings.webhook->url) + ", signed by " + signed_by;
+  return printable(settings.webhook) + ", signed by " + signed_by;
 }
 
-void show_server_figures(std::ostream& out, const ApiClient::Stats& stats) {
+void show_server_figures(std::ostream& out, const json::ServerStats& stats) {
   const auto& counters = stats.counters;
   out << counted(stats.loaded, "tasks") << " in memory, "
       << counted(stats.waiting_workers, "workers") << " waiting";
@@ -63,8 +61,8 @@ std::string counted(std::uint64_t count, std::string_view things) {
   return std::to_string(count) + " " + std::string(things.substr(0, things.size() - (count == 1)));
 }
 
-std::string printable(const Payload& payload) {
-  if (payload.kind == Payload::Kind::bytes) return printable(payload.data);
+std::string printable(const client::Payload& payload) {
+  if (payload.kind == client::Payload::Kind::bytes) return printable(payload.data);
   std::string text = payload.data;
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
@@ -86,47 +84,45 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-void show_accepted(std::ostream& out, const ApiClient::AcceptedTask& task) {
-  out << to_string(task.id) << "  " << to_string(task.state) << "  " << format_rfc3339(task.due_at)
+void show_accepted(std::ostream& out, const client::ScheduledTask& task) {
+  out << task.id << "  " << to_string(task.state) << "  " << format_rfc3339(task.due_at)
       << (task.was_there ? "  was there already" : "") << '\n';
 }
 
-void show_task(std::ostream& out, const TaskSnapshot& view, std::size_t columns) {
-  const Task& task = view.task;
-  std::vector<Row> rows{{"id", to_string(task.id)},
+void show_task(std::ostream& out, const client::Task& task, std::size_t columns) {
+  std::vector<Row> rows{{"id", std::to_string(task.id)},
                         {"queue", task.queue},
-                        {"state", std::string(to_string(view.state))},
+                        {"state", std::string(to_string(task.state))},
                         {"due at", format_rfc3339(task.due_at)},
                         {"created at", format_rfc3339(task.created_at)},
-                        {"priority", std::to_string(task.rules.priority)}};
+                        {"priority", std::to_string(task.priority)}};
   if (!task.key.empty()) rows.push_back({"key", printable(task.key)});
   std::string attempts = std::to_string(task.attempts);
-  if (task.rules.max_attempts) attempts += " of " + std::to_string(*task.rules.max_attempts);
+  if (task.max_attempts) attempts += " of " + std::to_string(*task.max_attempts);
   rows.push_back({"attempts", std::move(attempts)});
-  if (task.rules.visibility_timeout) {
-    rows.push_back({"visibility timeout", show_duration(*task.rules.visibility_timeout)});
+  if (task.visibility_timeout) {
+    rows.push_back({"visibility timeout", show_duration(*task.visibility_timeout)});
   }
-  if (const auto& backoff = task.rules.backoff) {
+  if (const auto& backoff = task.backoff) {
     rows.push_back(
         {"backoff", show_duration(backoff->initial) + " to " + show_duration(backoff->max)});
   }
-  if (!last_error(task).empty()) rows.push_back({"last error", printable(last_error(task))});
+  if (!task.last_error.empty()) rows.push_back({"last error", printable(task.last_error)});
   if (!task.webhook.empty()) rows.push_back({"webhook", printable(task.webhook)});
-  for (const TaskHeader& header : task.headers) {
+  for (const client::Header& header : task.headers) {
     rows.push_back({"header", printable(header.name + ": " + header.value)});
   }
   rows.push_back({"payload", printable(task.payload)});
   show_table(out, std::move(rows), columns, {1});
 }
 
-void show_tasks(std::ostream& out, std::span<const TaskSnapshot> tasks, std::size_t columns) {
+void show_tasks(std::ostream& out, std::span<const client::Task> tasks, std::size_t columns) {
   if (tasks.empty()) return;
   std::vector<Row> rows{
       {"ID", "QUEUE", "STATE", "DUE AT", "PRIORITY", "ATTEMPTS", "KEY", "PAYLOAD"}};
-  for (const TaskSnapshot& view : tasks) {
-    const Task& task = view.task;
-    rows.push_back({to_string(task.id), task.queue, std::string(to_string(view.state)),
-                    format_rfc3339(task.due_at), std::to_string(task.rules.priority),
+  for (const client::Task& task : tasks) {
+    rows.push_back({std::to_string(task.id), task.queue, std::string(to_string(task.state)),
+                    format_rfc3339(task.due_at), std::to_string(task.priority),
                     std::to_string(task.attempts), task.key.empty() ? "-" : printable(task.key),
                     printable(task.payload)});
   }
@@ -136,23 +132,23 @@ void show_tasks(std::ostream& out, std::span<const TaskSnapshot> tasks, std::siz
   show_table(out, std::move(rows), columns, {kPayload, kKey, kQueue});
 }
 
-void show_leased(std::ostream& out, std::span<const ApiClient::LeasedTask> tasks,
+void show_leased(std::ostream& out, std::span<const client::LeasedTask> tasks,
                  std::size_t columns) {
   if (tasks.empty()) return;
   std::vector<Row> rows{{"LEASE", "ID", "ATTEMPT", "LATE", "PAYLOAD"}};
-  for (const ApiClient::LeasedTask& task : tasks) {
-    rows.push_back({printable(task.lease), to_string(task.id), std::to_string(task.attempt),
+  for (const client::LeasedTask& task : tasks) {
+    rows.push_back({printable(task.lease), std::to_string(task.id), std::to_string(task.attempt),
                     show_duration(task.lateness), printable(task.payload)});
   }
   show_table(out, std::move(rows), columns, {4});
 }
 
 void show_outcomes(std::ostream& out, std::span<const std::string> leases,
-                   std::span<const Result<LeaseOutcome>> outcomes) {
+                   std::span<const ClientResult<client::LeaseStatus>> outcomes) {
   DETENT_CHECK(leases.size() == outcomes.size());
-  const auto shown = [](const Result<LeaseOutcome>& outcome) {
+  const auto shown = [](const ClientResult<client::LeaseStatus>& outcome) {
     if (outcome) return std::string(to_string(*outcome));
-    const Error& error = outcome.error();
+    const Error error = to_error(outcome.error());
     return std::string(json::lease_status_of(error)) + ": " + printable(error.message);
   };
   std::vector<Row> rows;
@@ -162,7 +158,7 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
   show_table(out, rows);
 }
 
-void show_stats(std::ostream& out, const ApiClient::Stats& stats, std::size_t columns) {
+void show_stats(std::ostream& out, const json::ServerStats& stats, std::size_t columns) {
   out << "detent " << printable(stats.version) << ", up " << show_age(stats.uptime) << '\n';
   if (stats.scope == json::StatsScope::server) {
     show_server_figures(out, stats);
@@ -181,32 +177,32 @@ void show_stats(std::ostream& out, const ApiClient::Stats& stats, std::size_t co
   show_table(out, std::move(rows), columns, {0});
 }
 
-void show_queues(std::ostream& out, std::span<const QueueView> queues, std::size_t columns) {
+void show_queues(std::ostream& out, std::span<const client::Queue> queues, std::size_t columns) {
   std::vector<Row> rows{
       {"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "OLDEST READY", "BYTES", "STATE"}};
-  for (const auto& [stats, bytes, settings] : queues) {
-    rows.push_back({printable(stats.queue), std::to_string(stats.scheduled),
-                    std::to_string(stats.ready), std::to_string(stats.leased),
-                    std::to_string(stats.dead),
-                    stats.oldest_ready_age ? show_age(*stats.oldest_ready_age) : "-",
-                    std::to_string(bytes), settings.paused ? "paused" : "open"});
+  for (const client::Queue& queue : queues) {
+    rows.push_back({printable(queue.name), std::to_string(queue.scheduled),
+                    std::to_string(queue.ready), std::to_string(queue.leased),
+                    std::to_string(queue.dead),
+                    queue.oldest_ready_age ? show_age(*queue.oldest_ready_age) : "-",
+                    std::to_string(queue.bytes), queue.settings.paused ? "paused" : "open"});
   }
   show_table(out, std::move(rows), columns, {0});
 }
 
-void show_queue(std::ostream& out, const QueueView& view) {
-  const auto& [stats, bytes, settings] = view;
+void show_queue(std::ostream& out, const client::Queue& queue) {
+  const client::QueueSettings& settings = queue.settings;
   const auto limit = [](const auto& most) { return most ? std::to_string(*most) : "none"; };
-  const Backoff backoff = settings.backoff.value_or(Backoff{});
+  const client::Backoff backoff = settings.backoff.value_or(client::Backoff{});
   const milliseconds timeout = settings.visibility_timeout.value_or(kDefaultVisibilityTimeout);
   show_table(out,
-             {{"queue", printable(stats.queue)},
-              {"scheduled", std::to_string(stats.scheduled)},
-              {"ready", std::to_string(stats.ready)},
-              {"leased", std::to_string(stats.leased)},
-              {"dead", std::to_string(stats.dead)},
-              {"oldest ready", stats.oldest_ready_age ? show_age(*stats.oldest_ready_age) : "-"},
-              {"bytes", std::to_string(bytes)},
+             {{"queue", printable(queue.name)},
+              {"scheduled", std::to_string(queue.scheduled)},
+              {"ready", std::to_string(queue.ready)},
+              {"leased", std::to_string(queue.leased)},
+              {"dead", std::to_string(queue.dead)},
+              {"oldest ready", queue.oldest_ready_age ? show_age(*queue.oldest_ready_age) : "-"},
+              {"bytes", std::to_string(queue.bytes)},
               {"paused", settings.paused ? "yes" : "no"},
               {"max attempts", std::to_string(settings.max_attempts.value_or(kDefaultMaxAttempts))},
               {"backoff", show_duration(backoff.initial) + " to " + show_duration(backoff.max)},

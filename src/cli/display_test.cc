@@ -17,34 +17,33 @@ using std::chrono::milliseconds;
 constexpr WallTime kAt{milliseconds{1'767'323'045'678}};
 
 TEST(Display, ATerminalGetsPrintableBytesOnOneLine) {
-  EXPECT_EQ(printable({Payload::Kind::json, "{\n\t\"a\": 1\r}"}), "{  \"a\": 1 }");
-  EXPECT_EQ(printable({Payload::Kind::bytes, std::string("a\0\x1B[31m\xFF\\", 9)}),
+  EXPECT_EQ(printable({client::Payload::Kind::json, "{\n\t\"a\": 1\r}"}), "{  \"a\": 1 }");
+  EXPECT_EQ(printable({client::Payload::Kind::bytes, std::string("a\0\x1B[31m\xFF\\", 9)}),
             "a\\x00\\x1b[31m\\xff\\x5c");
 }
 
 TEST(Display, AnAcceptedTaskIsOneLineThatBeginsWithItsId) {
   std::ostringstream out;
-  show_accepted(out, {TaskId{256}, "q", TaskState::scheduled, kAt});
+  show_accepted(out, {256, "q", client::TaskState::scheduled, kAt});
   EXPECT_EQ(out.str(), "256  scheduled  2026-01-02T03:04:05.678Z\n");
 }
 
 TEST(Display, ATaskHasOneLinePerKnownField) {
-  TaskSnapshot view;
-  view.state = TaskState::dead;
-  view.task.id = TaskId{256};
-  view.task.queue = "mail";
-  view.task.payload.data = "[1]";
-  view.task.rules = {.priority = 5,
-                     .max_attempts = 3,
-                     .visibility_timeout = milliseconds{90'000},
-                     .backoff = Backoff{milliseconds{250}, milliseconds{7'200'000}}};
-  view.task.due_at = kAt;
-  view.task.created_at = kAt;
-  view.task.attempts = 3;
-  view.task.key = "order 7";
-  add_attempt(view.task, {.error = "no\nroute"});
+  const client::Task task{.id = 256,
+                          .queue = "mail",
+                          .state = client::TaskState::dead,
+                          .due_at = kAt,
+                          .created_at = kAt,
+                          .payload = {.data = "[1]"},
+                          .key = "order 7",
+                          .priority = 5,
+                          .attempts = 3,
+                          .last_error = "no\nroute",
+                          .max_attempts = 3,
+                          .visibility_timeout = milliseconds{90'000},
+                          .backoff = client::Backoff{milliseconds{250}, milliseconds{7'200'000}}};
   std::ostringstream out;
-  show_task(out, view, 0);
+  show_task(out, task, 0);
   EXPECT_EQ(out.str(),
             "id                  256\n"
             "queue               mail\n"
@@ -61,8 +60,8 @@ TEST(Display, ATaskHasOneLinePerKnownField) {
 }
 
 TEST(Display, LeasedTasksAreATableAndNoTasksPrintNothing) {
-  ApiClient::LeasedTask task;
-  task.id = TaskId{256};
+  client::LeasedTask task;
+  task.id = 256;
   task.lease = "3-17";
   task.attempt = 2;
   task.payload.data = "{\"a\":1}";
@@ -79,9 +78,11 @@ TEST(Display, LeasedTasksAreATableAndNoTasksPrintNothing) {
 
 TEST(Display, OutcomesStandBesideTheirLeases) {
   const std::array<std::string, 4> leases{"3-17", "x\n", "3-18", "3-19"};
-  const std::vector<Result<LeaseOutcome>> outcomes{
-      LeaseOutcome::done, LeaseOutcome::conflict, Error{ErrorCode::data_loss, "bad record", ""},
-      Error{ErrorCode::unavailable, "shard 3 is away", ""}};
+  using Code = ClientError::Code;
+  const std::vector<ClientResult<client::LeaseStatus>> outcomes{
+      client::LeaseStatus::done, client::LeaseStatus::conflict,
+      ClientError{.code = Code::data_loss, .message = "bad record"},
+      ClientError{.code = Code::unavailable, .message = "shard 3 is away"}};
   std::ostringstream out;
   show_outcomes(out, leases, outcomes);
   EXPECT_EQ(out.str(),
@@ -90,7 +91,7 @@ TEST(Display, OutcomesStandBesideTheirLeases) {
 }
 
 TEST(Display, StatsAreTables) {
-  ApiClient::Stats stats;
+  json::ServerStats stats;
   stats.version = "0.1.0";
   stats.uptime = milliseconds{11'539'999};
   stats.loaded = 12;

@@ -6,6 +6,7 @@
 
 #include "base/wall_time.h"
 #include "cli/argument_values.h"
+#include "task/limits.h"
 
 namespace detent::cli {
 
@@ -15,12 +16,12 @@ using std::chrono::milliseconds;
 
 void add_lease(CLI::App& app, ClientCall& call, LeaseCommand& lease) {
   CLI::App* command = add_client_command(app, call, "lease", "Lease due tasks");
-  command->add_option("QUEUE", lease.request.queue, "Name of the queue")->required();
-  command->add_option("--max", lease.request.max, "Largest number of tasks to lease")
+  command->add_option("QUEUE", lease.queue, "Name of the queue")->required();
+  command->add_option("--max", lease.options.max, "Largest number of tasks to lease")
       ->check(CLI::Range(std::size_t{1}, kMaxLeaseTasks))
       ->type_name("N")
       ->capture_default_str();
-  add_duration(*command, "--wait", lease.wait)
+  add_duration(*command, "--wait", lease.options.wait)
       ->description("How long to wait if no task is ready, at most 60s")
       ->check(
           [](const std::string& text) {
@@ -30,10 +31,10 @@ void add_lease(CLI::App& app, ClientCall& call, LeaseCommand& lease) {
           },
           "")
       ->default_str("0s");
-  add_duration(*command, "--visibility-timeout", lease.request.visibility_timeout)
+  add_duration(*command, "--visibility-timeout", lease.options.visibility_timeout)
       ->description(
           "How long the leases last; default: the setting of the task, else of the queue");
-  command->add_option("--worker", lease.request.worker, "Name of the worker, shown to people")
+  command->add_option("--worker", lease.options.worker, "Name of the worker, shown to people")
       ->type_name("NAME");
   asks(*command, call, lease);
   command->footer("Example:\n  detent lease mail --max 10 --wait 20s");
@@ -55,9 +56,9 @@ void add_by_lease(CLI::App& app, ClientCall& call, LeaseArguments& parsed) {
 
   CLI::App* fail = add_of_leases(
       app, call, "fail", "Report failed attempts; the tasks come back later", parsed.fail.leases);
-  add_duration(*fail, "--delay", parsed.fail.delay)
+  add_duration(*fail, "--delay", parsed.fail.options.delay)
       ->description("Make the tasks due again after this time; default: the backoff of each task");
-  fail->add_option("--error", parsed.fail.error, "Reason of the failure, shown to people")
+  fail->add_option("--error", parsed.fail.options.error, "Reason of the failure, shown to people")
       ->type_name("TEXT");
   asks(*fail, call, parsed.fail);
   fail->footer("Example:\n  detent fail 3-17 --error 'no route to host' --delay 5m");
@@ -71,9 +72,9 @@ void add_by_lease(CLI::App& app, ClientCall& call, LeaseArguments& parsed) {
 
   CLI::App* release = add_of_leases(
       app, call, "release", "Give tasks back without spending an attempt", parsed.release.leases);
-  add_duration(*release, "--delay", parsed.release.release.delay)
+  add_duration(*release, "--delay", parsed.release.options.delay)
       ->description("Make the tasks due again after this time; default: immediately");
-  add_priority(*release, parsed.release.release.priority);
+  add_priority(*release, parsed.release.options.priority);
   asks(*release, call, parsed.release);
   release->footer("Example:\n  detent release 3-17 --delay 1m");
 }

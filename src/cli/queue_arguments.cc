@@ -14,11 +14,14 @@ namespace detent::cli {
 
 namespace {
 
-using json::QueuePatch;
+using client::QueueChange;
 using std::chrono::milliseconds;
 
-/// Accepts any text. The server checks it.
-Result<std::string> parse_text(const std::string& text) { return text; }
+/// The server checks the name.
+Result<std::string> parse_sink(const std::string& text) {
+  if (!text.empty()) return text;
+  return Error{ErrorCode::invalid_argument, "must be a name from the server's --sinks file", ""};
+}
 
 /// The value that `parse` reads, or nothing for the word "default".
 template <class T, Result<T> (*parse)(const std::string&)>
@@ -43,7 +46,7 @@ Value setting_of(std::optional<T> read, const T& otherwise) {
 /// type of the setting has no empty value.
 template <class T, Result<T> (*parse)(const std::string&), class Value>
 void add_setting(CLI::App& command, const char* name, const char* type, const char* what,
-                 QueuePatch::NewValue<Value>& value, const T& otherwise = {}) {
+                 std::optional<Value>& value, const T& otherwise = {}) {
   add_parsed<std::optional<T>>(command, name, or_default<T, parse>,
                                [&value, otherwise](std::optional<T> read) {
                                  value = setting_of<Value>(std::move(read), otherwise);
@@ -52,76 +55,69 @@ void add_setting(CLI::App& command, const char* name, const char* type, const ch
       ->description(what);
 }
 
-void add_limits(CLI::App& command, QueuePatch& patch) {
+void add_limits(CLI::App& command, QueueChange& change) {
   add_setting<std::uint64_t, parse_count>(
       command, "--max-tasks", "N", "Largest number of tasks in the queue; more tasks are refused",
-      patch.max_tasks);
-  add_setting<std::uint64_t, parse_count>(
-      command, "--max-bytes", "N", "Largest number of payload bytes in the queue", patch.max_bytes);
+      change.max_tasks);
+  add_setting<std::uint64_t, parse_count>(command, "--max-bytes", "N",
+                                          "Largest number of payload bytes in the queue",
+                                          change.max_bytes);
   add_setting<std::uint32_t, parse_small_count>(
-      command, "--rate", "N", "Largest number of tasks handed out per second", patch.rate);
+      command, "--rate", "N", "Largest number of tasks handed out per second", change.rate);
   add_setting<std::uint32_t, parse_small_count>(
-      command, "--concurrency", "N", "Largest number of leased tasks", patch.concurrency);
+      command, "--concurrency", "N", "Largest number of leased tasks", change.concurrency);
   add_setting<std::uint32_t, parse_small_count>(
       command, "--partitions", "N",
-      "Number of parts of a new queue, each on its own shard of a cluster", patch.partitions,
+      "Number of parts of a new queue, each on its own shard of a cluster", change.partitions,
       std::uint32_t{1});
 }
 
-void add_times(CLI::App& command, QueuePatch& patch) {
-  add_setting<Backoff, parse_backoff>(
+void add_times(CLI::App& command, QueueChange& change) {
+  add_setting<client::Backoff, parse_backoff>(
       command, "--backoff", "FIRST..MOST",
-      "First and longest wait after a failed attempt, such as 5s..1h", patch.backoff);
+      "First and longest wait after a failed attempt, such as 5s..1h", change.backoff);
   add_setting<milliseconds, parse_any_duration>(command, "--visibility-timeout", "DURATION",
-                                                "How long a lease lasts", patch.visibility_timeout);
-  const QueueSettings otherwise;
+                                                "How long a lease lasts",
+                                                change.visibility_timeout);
+  const client::QueueSettings otherwise;
   add_setting<milliseconds, parse_any_duration>(command, "--retention", "DURATION",
                                                 "How long the server keeps a task after its end",
-                                                patch.retention, otherwise.retention);
+                                                change.retention, otherwise.retention);
   add_setting<milliseconds, parse_any_duration>(
       command, "--key-retention", "DURATION",
-      "How long the server keeps the key of a task after its end", patch.key_retention,
+      "How long the server keeps the key of a task after its end", change.key_retention,
       otherwise.key_retention);
-}
-
-/// The new webhook of the queue, from --webhook and --webhook-key: no change, no webhook, or a URL
-/// with its keys.
-QueuePatch::NewValue<std::optional<QueueWebhook>> webhook_of(const QueueArguments& parsed) {
-  if (!parsed.webhook) return std::nullopt;
-  if (!*parsed.webhook) return std::make_optional(std::optional<QueueWebhook>());
-  return std::make_optional(
-      std::make_optional(QueueWebhook{.url = **parsed.webhook, .keys = parsed.webhook_keys}));
 }
 
 void add_set(CLI::App& queue, ClientCall& call, QueueArguments& parsed) {
   CLI::App* command = add_client_command(queue, call, "set", "Change settings of a queue");
   command->add_option("QUEUE", parsed.set.queue, "Name of the queue; created if it does not exist")
       ->required();
-  QueuePatch& patch = parsed.set.patch;
-  add_parsed<bool>(*command, "--paused", parse_yes_or_no, [&patch](bool is) { patch.paused = is; })
+  QueueChange& change = parsed.set.change;
+  add_parsed<bool>(*command, "--paused", parse_yes_or_no,
+                   [&change](bool is) { change.paused = is; })
       ->type_name("yes|no")
       ->description("Stop (yes) or start (no) handing out its tasks");
   add_setting<std::uint32_t, parse_small_count>(*command, "--max-attempts", "N",
                                                 "Number of attempts before a task is dead",
-                                                patch.max_attempts);
-  add_times(*command, patch);
-  add_limits(*command, patch);
+                                                change.max_attempts);
+  add_times(*command, change);
+  add_limits(*command, change);
   add_setting<std::string, parse_webhook>(
       *command, "--webhook", "URL", "Deliver the tasks to this URL; workers cannot lease them",
-      parsed.webhook);
+      change.webhook);
   command
-      ->add_option("--webhook-key", parsed.webhook_keys,
+      ->add_option("--webhook-key", change.webhook_keys,
                    "Sign the requests with this whsec_… key instead of the key of the server; can "
                    "be repeated")
       ->type_name("KEY")
       ->allow_extra_args(false)
       ->needs("--webhook");
-  add_setting<std::string, parse_text>(*command, "--sink", "NAME",
+  add_setting<std::string, parse_sink>(*command, "--sink", "NAME",
                                        "Send the tasks to this broker of the server's --sinks file",
-                                       patch.sink);
+                                       change.sink);
   command->callback([&call, &parsed] {
-    parsed.set.patch.webhook = webhook_of(parsed);
-    if (parsed.set.patch == QueuePatch{}) throw CLI::RequiredError("at least one setting");
+    if (parsed.set.change == QueueChange{}) throw CLI::RequiredError("at least one setting");
     call.command = parsed.set;
   });
   command->footer(

@@ -2,10 +2,6 @@
 // `queue get|set|remove`. commands.cc runs them.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "cli/argument_options.h"
 
 namespace detent::cli {
@@ -20,9 +16,6 @@ struct QueueArguments {
   RedriveCommand redrive;
   SetQueueCommand set;
   RemoveQueueCommand remove;
-  // Options of `set` that together become the webhook of the queue.
-  std::optional<std::optional<std::string>> webhook;
-  std::vector<std::string> webhook_keys;
 };
 
 /// Adds the commands to `app`. The chosen command is copied to call.command. All must outlive

@@ -33,9 +33,10 @@ class QueueCommandsTest : public ScriptedCommands {};
 
 TEST_F(QueueCommandsTest, ATaskIsMovedByIdOrByKey) {
   answer(200, kMoved);
-  EXPECT_EQ(run(MoveCommand{TaskId{256}, milliseconds{5}}), ExitCode::done) << err_.str();
+  EXPECT_EQ(run(MoveCommand{std::uint64_t{256}, milliseconds{5}}), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "256  scheduled  2026-01-02T03:04:05.678Z\n");
-  EXPECT_EQ(run(MoveCommand{TaskKey{"a/b", "o 1"}, WallTime{milliseconds{0}}}), ExitCode::done);
+  EXPECT_EQ(run(MoveCommand{client::TaskKey{"a/b", "o 1"}, WallTime{milliseconds{0}}}),
+            ExitCode::done);
   EXPECT_EQ(asked(), (Lines{R"(PATCH /v1/tasks/256 {"delay_ms":5})",
                             "PATCH /v1/queues/a%2Fb/keys/o%201 "
                             R"({"due_at":"1970-01-01T00:00:00.000Z"})"}));
@@ -43,9 +44,9 @@ TEST_F(QueueCommandsTest, ATaskIsMovedByIdOrByKey) {
 
 TEST_F(QueueCommandsTest, SettingsAreChangedAndShown) {
   answer(200, json::render_queue(example_queue("a/b")));
-  SetQueueCommand set{.queue = "a/b", .patch = {}};
-  set.patch.rate = std::make_optional(std::optional<std::uint32_t>());
-  set.patch.retention = milliseconds{5};
+  SetQueueCommand set{.queue = "a/b", .change = {}};
+  set.change.rate = std::make_optional(std::optional<std::uint32_t>());
+  set.change.retention = milliseconds{5};
   EXPECT_EQ(run(set), ExitCode::done) << err_.str();
   EXPECT_NE(out_.str().find("max attempts"), std::string::npos) << out_.str();
   answer(200, R"({"queue":"a/b","removed":true})");
@@ -60,19 +61,19 @@ TEST_F(QueueCommandsTest, SettingsAreChangedAndShown) {
 
 TEST_F(QueueCommandsTest, ATaskIsRun) {
   answer(200, kMoved);
-  EXPECT_EQ(run(RunCommand{TaskId{256}}, OutputFormat::json), ExitCode::done) << err_.str();
+  EXPECT_EQ(run(RunCommand{256}, OutputFormat::json), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), std::string(kMoved) + "\n");
   EXPECT_EQ(asked(), Lines{"POST /v1/tasks/256/run"});
   answer(409, R"({"type":"urn:detent:error:conflict","detail":"task 256 is leased"})");
-  EXPECT_EQ(run(RunCommand{TaskId{256}}), ExitCode::failed);
+  EXPECT_EQ(run(RunCommand{256}), ExitCode::failed);
   EXPECT_EQ(err_.str(), "detent: task 256 is leased\n");
 }
 
 TEST_F(QueueCommandsTest, ATaskIsReadAndCancelledByItsKey) {
   answer(404, R"({"type":"urn:detent:error:not_found","detail":"no such key"})");
-  EXPECT_EQ(run(GetCommand{TaskKey{"q", "k"}}), ExitCode::not_found);
+  EXPECT_EQ(run(GetCommand{client::TaskKey{"q", "k"}}), ExitCode::not_found);
   answer(200, R"({"id":"256","state":"cancelled"})");
-  EXPECT_EQ(run(CancelCommand{TaskKey{"q", "k\n"}}), ExitCode::done);
+  EXPECT_EQ(run(CancelCommand{client::TaskKey{"q", "k\n"}}), ExitCode::done);
   EXPECT_EQ(out_.str(), "cancelled k\\x0a\n");
   EXPECT_EQ(asked(), (Lines{"GET /v1/queues/q/keys/k", "DELETE /v1/queues/q/keys/k%0A"}));
 }
@@ -80,8 +81,8 @@ TEST_F(QueueCommandsTest, ATaskIsReadAndCancelledByItsKey) {
 TEST_F(QueueCommandsTest, APutReportsThatItsKeyExists) {
   answer(200, R"({"id":"256","queue":"q","state":"ready","due_at":0,"was_there":true})");
   PutCommand put;
-  put.request.queue = "q";
-  put.request.key = "k";
+  put.task.queue = "q";
+  put.task.key = "k";
   EXPECT_EQ(run(put), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "256  ready  1970-01-01T00:00:00.000Z  was there already\n");
   EXPECT_EQ(asked(), Lines{R"(POST /v1/tasks {"queue":"q","payload":null,"key":"k"})"});
@@ -104,7 +105,8 @@ TEST_F(QueueCommandsTest, QueuesAreATable) {
 }
 
 TEST_F(QueueCommandsTest, ATableOfQueuesFitsTheTerminal) {
-  const std::vector<QueueView> queues{example_queue(std::string(200, 'x')), example_queue("short")};
+  const std::vector queues{to_client(example_queue(std::string(200, 'x'))),
+                           to_client(example_queue("short"))};
   for (const std::size_t columns : {72U, 80U, 300U}) {
     std::ostringstream out;
     show_queues(out, queues, columns);

@@ -8,57 +8,56 @@
 #include <system_error>
 #include <variant>
 
+#include "client/client_values.h"
+
 namespace detent::cli {
 
 namespace {
 
+using client::CalendarRule;
+using client::CronRule;
+using client::IntervalRule;
+using client::NewSchedule;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxNext = 1'000;
 
+/// The number of words of an enum.
 template <class Enum>
-struct Words;
+constexpr std::size_t kCount = 0;
 template <>
-struct Words<ScheduleGap> {
-  static constexpr std::array kAll{ScheduleGap::skip, ScheduleGap::run_after};
-};
+constexpr std::size_t kCount<NewSchedule::Gap> = 2;
 template <>
-struct Words<ScheduleRepeat> {
-  static constexpr std::array kAll{ScheduleRepeat::first, ScheduleRepeat::second,
-                                   ScheduleRepeat::both};
-};
+constexpr std::size_t kCount<NewSchedule::Repeat> = 3;
 template <>
-struct Words<Misfire> {
-  static constexpr std::array kAll{Misfire::skip, Misfire::once, Misfire::all};
-};
+constexpr std::size_t kCount<NewSchedule::Misfire> = 3;
 template <>
-struct Words<ScheduleOverlap> {
-  static constexpr std::array kAll{ScheduleOverlap::allow, ScheduleOverlap::skip,
-                                   ScheduleOverlap::queue_one};
-};
+constexpr std::size_t kCount<NewSchedule::Overlap> = 3;
 template <>
-struct Words<CalendarRule::MonthEnd> {
-  static constexpr std::array kAll{CalendarRule::MonthEnd::clamp, CalendarRule::MonthEnd::skip};
-};
+constexpr std::size_t kCount<CalendarRule::MonthEnd> = 2;
+
+/// The words of an enum, joined by `between`.
+template <class Enum>
+std::string all_words(const char* between) {
+  std::string words;
+  for (std::size_t i = 0; i < kCount<Enum>; ++i) {
+    words += (words.empty() ? "" : between) + std::string(to_string(static_cast<Enum>(i)));
+  }
+  return words;
+}
 
 /// Reads the word of an enumerator. The error lists the allowed words.
 template <class Enum>
 Result<Enum> parse_word(const std::string& text) {
-  std::string allowed;
-  for (const Enum value : Words<Enum>::kAll) {
-    if (to_string(value) == text) return value;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(value));
+  for (std::size_t i = 0; i < kCount<Enum>; ++i) {
+    if (to_string(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
   }
-  return Error{ErrorCode::invalid_argument, "must be one of: " + allowed, ""};
+  return Error{ErrorCode::invalid_argument, "must be one of: " + all_words<Enum>(", "), ""};
 }
 
 template <class Enum, class Take>
 CLI::Option* add_word(CLI::App& command, const std::string& name, Take take) {
-  std::string words;
-  for (const Enum value : Words<Enum>::kAll) {
-    words += (words.empty() ? "" : "|") + std::string(to_string(value));
-  }
-  return add_parsed<Enum>(command, name, parse_word<Enum>, take)->type_name(words);
+  return add_parsed<Enum>(command, name, parse_word<Enum>, take)->type_name(all_words<Enum>("|"));
 }
 
 /// "3 months", "month", "1 year".
@@ -85,7 +84,7 @@ Result<CalendarRule> parse_calendar(const std::string& text) {
 }
 
 void add_rule(CLI::App& command, ScheduleArguments& parsed) {
-  RecurringSchedule& schedule = parsed.put.schedule;
+  NewSchedule& schedule = parsed.put.schedule;
   CLI::Option_group* rule =
       command.add_option_group("rule", "The rule of the schedule; give one of these options");
   rule->require_option(1);
@@ -96,7 +95,7 @@ void add_rule(CLI::App& command, ScheduleArguments& parsed) {
           ->type_name("EXPR");
   add_parsed<milliseconds>(
       *rule, "--every", parse_positive_duration,
-      [&](milliseconds period) { schedule.rule = IntervalRule{.period = period}; })
+      [&](milliseconds period) { schedule.rule = IntervalRule{.every = period}; })
       ->description("Interval in real time, such as 90s or 4h")
       ->type_name("DURATION");
   CLI::Option* calendar = add_parsed<CalendarRule>(
@@ -115,20 +114,20 @@ void add_rule(CLI::App& command, ScheduleArguments& parsed) {
       ->needs(calendar);
 }
 
-void add_zone(CLI::App& command, RecurringSchedule& schedule) {
+void add_zone(CLI::App& command, NewSchedule& schedule) {
   command.add_option("--zone", schedule.time_zone, "Time zone of the rule, such as Asia/Shanghai")
       ->type_name("ZONE")
       ->capture_default_str();
-  add_word<ScheduleGap>(command, "--gap", [&](ScheduleGap gap) {
+  add_word<NewSchedule::Gap>(command, "--gap", [&](NewSchedule::Gap gap) {
     schedule.gap = gap;
   })->description("Policy for local times skipped by daylight saving");
-  add_word<ScheduleRepeat>(command, "--repeat", [&](ScheduleRepeat repeat) {
+  add_word<NewSchedule::Repeat>(command, "--repeat", [&](NewSchedule::Repeat repeat) {
     schedule.repeat = repeat;
   })->description("Policy for local times that daylight saving repeats");
 }
 
 void add_tasks(CLI::App& command, PutScheduleCommand& put) {
-  RecurringSchedule& schedule = put.schedule;
+  NewSchedule& schedule = put.schedule;
   command.add_option("--queue", schedule.queue, "Queue of the created tasks")
       ->type_name("QUEUE")
       ->required();
@@ -138,17 +137,17 @@ void add_tasks(CLI::App& command, PutScheduleCommand& put) {
           "Payload of the tasks: JSON if it is valid JSON, else bytes; - reads standard input")
       ->type_name("PAYLOAD");
   command.add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
-  add_priority(command, schedule.rules.priority)->capture_default_str();
+  add_priority(command, schedule.priority)->capture_default_str();
   command
-      .add_option("--max-attempts", schedule.rules.max_attempts,
+      .add_option("--max-attempts", schedule.max_attempts,
                   "Number of attempts before a task is dead")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxAttempts));
-  add_duration(command, "--visibility-timeout", schedule.rules.visibility_timeout)
+  add_duration(command, "--visibility-timeout", schedule.visibility_timeout)
       ->description("How long a lease of a task lasts");
 }
 
-void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
+void add_bounds(CLI::App& command, NewSchedule& schedule) {
   add_parsed<WallTime>(command, "--start", parse_due_at, [&](WallTime at) { schedule.start = at; })
       ->description("Create no tasks before this time: RFC 3339, or milliseconds since 1970")
       ->type_name("TIME");
@@ -162,7 +161,8 @@ void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
   add_duration(command, "--jitter", schedule.jitter)
       ->description("Delay the tasks by up to this time; each schedule has its own fixed delay")
       ->default_str("0s");
-  add_word<Misfire>(command, "--misfire", [&](Misfire misfire) { schedule.misfire = misfire; })
+  add_word<NewSchedule::Misfire>(command, "--misfire",
+                                 [&](NewSchedule::Misfire misfire) { schedule.misfire = misfire; })
       ->description("Policy for missed occurrences; once creates one task for the last of them")
       ->default_str("once");
   add_duration(command, "--misfire-grace", schedule.misfire_grace)
@@ -174,8 +174,8 @@ void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxMisfires))
       ->capture_default_str();
-  add_word<ScheduleOverlap>(command, "--overlap",
-                            [&](ScheduleOverlap overlap) { schedule.overlap = overlap; })
+  add_word<NewSchedule::Overlap>(command, "--overlap",
+                                 [&](NewSchedule::Overlap overlap) { schedule.overlap = overlap; })
       ->description("Policy for an occurrence before the previous task has ended")
       ->default_str("allow");
 }
@@ -194,7 +194,7 @@ PutScheduleCommand whole(const ScheduleArguments& parsed) {
 
 void add_put(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
   CLI::App* command = add_client_command(app, call, "put", "Create or replace a schedule");
-  command->add_option("NAME", parsed.put.schedule.name, "Name of the schedule")->required();
+  command->add_option("NAME", parsed.put.name, "Name of the schedule")->required();
   add_rule(*command, parsed);
   add_zone(*command, parsed.put.schedule);
   add_tasks(*command, parsed.put);

@@ -10,7 +10,7 @@ namespace detent::cli {
 struct ScheduleArguments {
   PutScheduleCommand put;  // without the next two values
   std::optional<WallTime> anchor = {};
-  CalendarRule::MonthEnd month_end = CalendarRule::MonthEnd::clamp;
+  client::CalendarRule::MonthEnd month_end = client::CalendarRule::MonthEnd::clamp;
   GetScheduleCommand get;
   NextOccurrencesCommand next;
   ChangeScheduleCommand change;

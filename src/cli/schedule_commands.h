@@ -3,12 +3,12 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "client/api_client.h"
+#include "detent/client.h"
 
 namespace detent::cli {
 
 /// Runs a command with `client`. For an error in a cron expression, a caret points to the column.
-ExitCode run_schedule_command(const ScheduleCommand& command, OutputFormat format,
-                              ApiClient& client, const Streams& streams);
+ExitCode run_schedule_command(const ScheduleCommand& command, OutputFormat format, Client& client,
+                              const Streams& streams);
 
 }  // namespace detent::cli

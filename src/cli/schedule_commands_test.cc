@@ -48,16 +48,18 @@ std::string complaint_about(const std::vector<const char*>& words) {
   return nothing->text;
 }
 
-RecurringSchedule report() {
-  return {.name = "report",
-          .rule = CronRule{"0 9 LW * *"},
+client::NewSchedule report() {
+  return {.rule = client::CronRule{"0 9 LW * *"},
           .time_zone = "Asia/Shanghai",
           .queue = "reports",
-          .payload = {.kind = Payload::Kind::json, .data = R"({"n":1})"}};
+          .payload = {.data = R"({"n":1})"}};
 }
 
+/// The `report` as the server knows it.
+RecurringSchedule report_record() { return from_client("report", report()); }
+
 ScheduleView report_view() {
-  return {.record = {.schedule = report(),
+  return {.record = {.schedule = report_record(),
                      .progress = {.created_at = at("2026-01-01T00:00:00Z"),
                                   .decided_to = at("2026-01-30T01:00:00Z"),
                                   .made = 1,
@@ -107,41 +109,46 @@ TEST(ScheduleArguments, PutReadsEveryOption) {
                                                    "3",
                                                    "--visibility-timeout",
                                                    "2m"});
-  RecurringSchedule expected = report();
+  client::NewSchedule expected = report();
   expected.payload = {};
   expected.start = at("2026-01-01T00:00:00Z");
   expected.end = at("2027-01-01T00:00:00Z");
   expected.count = 12;
   expected.jitter = 30s;
-  expected.misfire = Misfire::all;
+  expected.misfire = client::NewSchedule::Misfire::all;
   expected.misfire_grace = 90s;
   expected.misfire_limit = 7;
-  expected.overlap = ScheduleOverlap::queue_one;
-  expected.gap = ScheduleGap::skip;
-  expected.repeat = ScheduleRepeat::both;
-  expected.rules = {.priority = 5, .max_attempts = 3, .visibility_timeout = 2min, .backoff = {}};
+  expected.overlap = client::NewSchedule::Overlap::queue_one;
+  expected.gap = client::NewSchedule::Gap::skip;
+  expected.repeat = client::NewSchedule::Repeat::both;
+  expected.priority = 5;
+  expected.max_attempts = 3;
+  expected.visibility_timeout = 2min;
+  EXPECT_EQ(put.name, "report");
   EXPECT_EQ(put.schedule, expected);
   EXPECT_EQ(put.payload, "{}");
   EXPECT_TRUE(put.bytes);
 }
 
 TEST(ScheduleArguments, ARuleIsACronExpressionAnIntervalOrACalendar) {
-  using Rule = decltype(RecurringSchedule::rule);
+  using client::CalendarRule;
+  using client::IntervalRule;
+  using Rule = decltype(client::NewSchedule::rule);
   const auto rule_of = [](std::vector<const char*> words) {
     words.insert(words.begin(), {"put", "s", "--queue", "q"});
     return command_of<PutScheduleCommand>(words).schedule.rule;
   };
   const WallTime anchor = at("2026-01-31T00:00:00Z");
-  EXPECT_EQ(rule_of({"--every", "90s"}), Rule(IntervalRule{.period = 90s}));
+  EXPECT_EQ(rule_of({"--every", "90s"}), Rule(IntervalRule{.every = 90s}));
   EXPECT_EQ(rule_of({"--anchor", "2026-01-31T00:00:00Z", "--every", "4h"}),
-            Rule(IntervalRule{.period = 4h, .anchor = anchor}));
+            Rule(IntervalRule{.every = 4h, .anchor = anchor}));
   EXPECT_EQ(rule_of({"--calendar", "month"}), Rule(CalendarRule{}));
   EXPECT_EQ(rule_of({"--calendar", "2weeks"}),
-            Rule(CalendarRule{.unit = CalendarRule::Unit::week, .every = 2}));
+            Rule(CalendarRule{.every = 2, .unit = CalendarRule::Unit::week}));
   EXPECT_EQ(
       rule_of(
           {"--month-end", "skip", "--anchor", "2026-01-31T00:00:00Z", "--calendar", "3 months"}),
-      Rule(CalendarRule{.anchor = anchor, .every = 3, .month_end = CalendarRule::MonthEnd::skip}));
+      Rule(CalendarRule{.every = 3, .month_end = CalendarRule::MonthEnd::skip, .anchor = anchor}));
 }
 
 TEST(ScheduleArguments, AnInvalidScheduleIsWrongUsage) {
@@ -200,11 +207,12 @@ class ScheduleCommandsTest : public ScriptedCommands {
 TEST_F(ScheduleCommandsTest, PutReadsThePayloadFromStandardInput) {
   answer(201, json::render_schedule_view(report_view()));
   in_.str(R"( {"n":1} )");
-  PutScheduleCommand put{.schedule = report(), .payload = "-"};
+  PutScheduleCommand put{.name = "report", .schedule = report(), .payload = "-"};
   put.schedule.payload = {};
   EXPECT_EQ(run(put), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "report  active  next 2026-02-27T01:00:00.000Z  At 09:00\n");
-  EXPECT_EQ(asked(), Lines{"PUT /v1/schedules/report " + json::render_schedule_rule(report())});
+  EXPECT_EQ(asked(),
+            Lines{"PUT /v1/schedules/report " + json::render_schedule_rule(report_record())});
   EXPECT_EQ(run(put, OutputFormat::json), ExitCode::done);
   EXPECT_EQ(out_.str(), json::render_schedule_view(report_view()) + "\n");
 }
@@ -212,8 +220,8 @@ TEST_F(ScheduleCommandsTest, PutReadsThePayloadFromStandardInput) {
 TEST_F(ScheduleCommandsTest, ACaretPointsToAnErrorInACronExpression) {
   answer(400, R"({"type":"urn:detent:error:invalid_argument",)"
               R"("detail":"column 3: 25 is no hour","field":"cron"})");
-  PutScheduleCommand put{.schedule = report(), .payload = {}};
-  put.schedule.rule = CronRule{"0 25 * * *"};
+  PutScheduleCommand put{.name = "report", .schedule = report(), .payload = {}};
+  put.schedule.rule = client::CronRule{"0 25 * * *"};
   EXPECT_EQ(run(put), ExitCode::usage);
   EXPECT_EQ(err_.str(),
             "detent: column 3: 25 is no hour (cron)\n"
@@ -227,8 +235,8 @@ TEST_F(ScheduleCommandsTest, WithoutAColumnThereIsNoCaret) {
                                  const std::string& cron) {
     answer(400, R"({"type":"urn:detent:error:invalid_argument","detail":")" + detail +
                     R"(","field":")" + field + "\"}");
-    PutScheduleCommand put{.schedule = report(), .payload = {}};
-    put.schedule.rule = CronRule{cron};
+    PutScheduleCommand put{.name = "report", .schedule = report(), .payload = {}};
+    put.schedule.rule = client::CronRule{cron};
     run(put);
     return err_.str();
   };
@@ -242,8 +250,8 @@ TEST_F(ScheduleCommandsTest, WithoutAColumnThereIsNoCaret) {
 }
 
 TEST_F(ScheduleCommandsTest, AnInvalidNameIsRejectedWithoutARequest) {
-  PutScheduleCommand put{.schedule = report(), .payload = {}};
-  put.schedule.name = "a b";
+  PutScheduleCommand put{.name = "report", .schedule = report(), .payload = {}};
+  put.name = "a b";
   EXPECT_EQ(run(put), ExitCode::usage);
   EXPECT_EQ(asked(), Lines{});
 }

@@ -7,13 +7,14 @@
 #include <string>
 #include <variant>
 
+#include "detent/client.h"
 #include "detent/clock.h"
-#include "task/recurring_schedule.h"
 
 namespace detent::cli {
 
 struct PutScheduleCommand {
-  RecurringSchedule schedule;          // without its payload
+  std::string name;
+  client::NewSchedule schedule;        // without its payload
   std::optional<std::string> payload;  // as in PutCommand
   bool bytes = false;
 };

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -39,8 +38,7 @@ class ScriptedCommands : public testing::Test {
   using Lines = std::vector<std::string>;
 
   test::Script script_;
-  ApiClient client_{std::make_unique<test::ScriptedHttp>(script_),
-                    std::make_unique<test::ScriptedHttp>(script_)};
+  Client client_ = test::scripted_client(script_);
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;

@@ -8,19 +8,20 @@
 #include <vector>
 
 #include "cli/argument_values.h"
+#include "task/limits.h"
 
 namespace detent::cli {
 
 namespace {
 
 /// Adds the options that name a task: its id, or its queue and key.
-Choice add_task_name(CLI::App& command, TaskName& task) {
-  const auto as_key = [&task]() -> TaskKey& {
-    if (!std::holds_alternative<TaskKey>(task)) task = TaskKey{};
-    return std::get<TaskKey>(task);
+Choice add_task_name(CLI::App& command, client::TaskName& task) {
+  const auto as_key = [&task]() -> client::TaskKey& {
+    if (!std::holds_alternative<client::TaskKey>(task)) task = client::TaskKey{};
+    return std::get<client::TaskKey>(task);
   };
-  CLI::Option* id =
-      add_parsed<TaskId>(command, "ID", parse_id, [&task](TaskId value) { task = value; });
+  CLI::Option* id = add_parsed<std::uint64_t>(command, "ID", parse_id,
+                                              [&task](std::uint64_t value) { task = value; });
   id->description("Id of the task");
   CLI::Option* queue = command.add_option_function<std::string>(
       "--queue", [as_key](const std::string& name) { as_key().queue = name; },
@@ -36,7 +37,7 @@ Choice add_task_name(CLI::App& command, TaskName& task) {
 /// Adds --webhook, with the parser `parse`, and --header. The functions get the values.
 void add_webhook(CLI::App& command, Result<std::string> (*parse)(const std::string&),
                  std::function<void(std::string)> take_webhook,
-                 std::function<void(TaskHeader)> take_header) {
+                 std::function<void(client::Header)> take_header) {
   add_parsed<std::string>(command, "--webhook", parse, std::move(take_webhook))
       ->type_name("URL")
       ->description("Deliver the task to this URL; workers cannot lease it");
@@ -51,7 +52,7 @@ void add_webhook(CLI::App& command, Result<std::string> (*parse)(const std::stri
       ->allow_extra_args(false)
       ->check(
           [](const std::string& text) {
-            const Result<TaskHeader> header = parse_header(text);
+            const Result<client::Header> header = parse_header(text);
             return header ? std::string() : header.error().message;
           },
           "");
@@ -59,30 +60,31 @@ void add_webhook(CLI::App& command, Result<std::string> (*parse)(const std::stri
 
 void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
   CLI::App* command = add_client_command(app, call, "put", "Schedule a task");
-  command->add_option("QUEUE", put.request.queue, "Name of the queue")->required();
+  command->add_option("QUEUE", put.task.queue, "Name of the queue")->required();
   command->add_option("PAYLOAD", put.payload,
                       "JSON if it is valid JSON, else bytes; - reads standard input");
   command->add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
-  add_due(*command, put.request.due);
+  add_due(*command, put.task.due);
   command
-      ->add_option("--key", put.request.key,
+      ->add_option("--key", put.task.key,
                    "Name of the task in its queue; a second put with it gives the same task")
       ->type_name("KEY");
-  add_priority(*command, put.request.rules.priority)->capture_default_str();
+  add_priority(*command, put.task.priority)->capture_default_str();
   command
-      ->add_option("--max-attempts", put.request.rules.max_attempts,
+      ->add_option("--max-attempts", put.task.max_attempts,
                    "Number of attempts before the task is dead")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxAttempts));
-  add_duration(*command, "--visibility-timeout", put.request.rules.visibility_timeout)
+  add_duration(*command, "--visibility-timeout", put.task.visibility_timeout)
       ->description("How long a lease of the task lasts; default: the setting of its queue");
-  add_parsed<Backoff>(*command, "--backoff", parse_backoff,
-                      [&put](const Backoff& backoff) { put.request.rules.backoff = backoff; })
+  add_parsed<client::Backoff>(
+      *command, "--backoff", parse_backoff,
+      [&put](const client::Backoff& backoff) { put.task.backoff = backoff; })
       ->type_name("FIRST..MOST")
       ->description("First and longest wait after a failed attempt, such as 5s..1h");
   add_webhook(
-      *command, parse_webhook, [&put](std::string url) { put.request.webhook = std::move(url); },
-      [&put](TaskHeader header) { put.request.headers.push_back(std::move(header)); });
+      *command, parse_webhook, [&put](std::string url) { put.task.webhook = std::move(url); },
+      [&put](client::Header header) { put.task.headers.push_back(std::move(header)); });
   asks(*command, call, put);
   command->footer(
       "Examples:\n"
@@ -108,7 +110,7 @@ void add_edit(CLI::App& app, ClientCall& call, EditCommand& edit) {
   add_webhook(
       *command, parse_webhook_or_none,
       [&edit](std::string url) { edit.edit.webhook = std::move(url); },
-      [&edit](TaskHeader header) {
+      [&edit](client::Header header) {
         if (!edit.edit.headers) edit.edit.headers.emplace();
         edit.edit.headers->push_back(std::move(header));
       });
@@ -152,7 +154,8 @@ void add_of_a_task(CLI::App& app, ClientCall& call, TaskArguments& parsed) {
   add_edit(app, call, parsed.edit);
 
   CLI::App* run = add_client_command(app, call, "run", "Make a task due now");
-  add_parsed<TaskId>(*run, "ID", parse_id, [&parsed](TaskId id) { parsed.run.id = id; })
+  add_parsed<std::uint64_t>(*run, "ID", parse_id,
+                            [&parsed](std::uint64_t id) { parsed.run.id = id; })
       ->description("Id of the task")
       ->required();
   asks(*run, call, parsed.run);
@@ -161,30 +164,31 @@ void add_of_a_task(CLI::App& app, ClientCall& call, TaskArguments& parsed) {
 
 void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
   CLI::App* command = add_client_command(app, call, "list", "Show tasks in due order");
-  TaskFilter& filter = list.filter;
-  command->add_option("--queue", filter.queue, "Show only tasks of this queue")->type_name("QUEUE");
-  add_parsed<TaskState>(*command, "--state", parse_state,
-                        [&filter](TaskState state) { filter.state = state; })
+  client::ListOptions& options = list.options;
+  command->add_option("--queue", options.queue, "Show only tasks of this queue")
+      ->type_name("QUEUE");
+  add_parsed<client::TaskState>(*command, "--state", parse_state,
+                                [&options](client::TaskState state) { options.state = state; })
       ->description("Show only tasks in this state")
       ->type_name("scheduled|ready|leased|dead|completed|cancelled");
-  command->add_option("--key", filter.key, "Show only tasks with this key")->type_name("KEY");
+  command->add_option("--key", options.key, "Show only tasks with this key")->type_name("KEY");
   add_parsed<WallTime>(*command, "--due-after", parse_due_at,
-                       [&filter](WallTime at) { filter.due_after = at; })
+                       [&options](WallTime at) { options.due_after = at; })
       ->description(
           "Show only tasks due at this time or later: RFC 3339, or milliseconds since 1970")
       ->type_name("TIME");
   add_parsed<WallTime>(*command, "--due-before", parse_due_at,
-                       [&filter](WallTime at) { filter.due_before = at; })
+                       [&options](WallTime at) { options.due_before = at; })
       ->description("Show only tasks due before this time")
       ->type_name("TIME");
   add_parsed<std::uint64_t>(*command, "--limit", parse_positive,
-                            [&list](std::uint64_t limit) { list.limit = limit; })
+                            [&options](std::uint64_t limit) { options.limit = limit; })
       ->description("Largest number of tasks to show")
       ->type_name("N")
-      ->default_str(std::to_string(list.limit));
+      ->default_str(std::to_string(options.limit));
   asks(*command, call, list);
   command
-      ->add_option("--cursor", list.cursor,
+      ->add_option("--cursor", options.cursor,
                    "Continue an earlier list at the cursor that it printed")
       ->type_name("CURSOR");
   command->footer(

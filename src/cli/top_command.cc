@@ -2,8 +2,9 @@
 
 #include <utility>
 
-#include "cli/display.h"
 #include "cli/top_screen.h"
+#include "client/client_impl.h"
+#include "protocol/json/stats_parser.h"
 
 namespace detent::cli {
 
@@ -14,16 +15,12 @@ using std::chrono::milliseconds;
 constexpr char kEscape = '\x1B';
 constexpr char kEndOfInput = '\x04';
 
-ExitCode fail_with(const Streams& streams, const Error& error) {
-  show_error(streams.err, error);
-  return exit_code_of(error.code);
-}
-
-Result<void> look(ApiClient& client, TopView& view) {
-  Result<ApiClient::Stats> stats = client.stats();
-  if (!stats) return std::move(stats).error();
-  view.before = std::exchange(view.now, *std::move(stats));
-  return ok();
+/// Returns the answer of the server.
+Result<std::string> look(Client& client, TopView& view) {
+  ASSIGN_OR_RETURN(std::string answer, to_result(client.stats()));
+  ASSIGN_OR_RETURN(json::ServerStats stats, json::parse_stats(answer));
+  view.before = std::exchange(view.now, std::move(stats));
+  return answer;
 }
 
 void show_once(const TopView& view, const Streams& streams) {
@@ -61,25 +58,24 @@ bool show_and_wait(TopView& view, const std::string& answer, const ClientCall& c
 
 }  // namespace
 
-ExitCode run_top(const TopCommand& command, const ClientCall& call, ApiClient& client,
+ExitCode run_top(const TopCommand& command, const ClientCall& call, Client& client,
                  const Streams& streams, const OpenTopDisplay& open) {
   TopView view{.server = call.server};
-  if (const Result<void> looked = look(client, view); !looked) {
-    return fail_with(streams, looked.error());
-  }
+  Result<std::string> answer = look(client, view);
+  if (!answer) return fail_with(streams, answer.error());
   if (command.once) {
     if (call.format == OutputFormat::json) {
-      streams.out << client.last_answer() << '\n';
+      streams.out << *answer << '\n';
     } else {
       show_once(view, streams);
     }
     return ExitCode::done;
   }
   const std::unique_ptr<TopDisplay> display = open(streams);
-  while (show_and_wait(view, client.last_answer(), call, command.interval, *display)) {
-    const Result<void> looked = look(client, view);
-    if (!looked && !display->is_screen()) return fail_with(streams, looked.error());
-    view.trouble = looked ? "" : looked.error().message;
+  while (show_and_wait(view, answer.value_or(""), call, command.interval, *display)) {
+    answer = look(client, view);
+    if (!answer && !display->is_screen()) return fail_with(streams, answer.error());
+    view.trouble = answer ? "" : answer.error().message;
   }
   return ExitCode::done;
 }

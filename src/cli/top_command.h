@@ -15,7 +15,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "client/api_client.h"
+#include "detent/client.h"
 
 namespace detent::cli {
 
@@ -45,7 +45,7 @@ using OpenTopDisplay = std::function<std::unique_ptr<TopDisplay>(const Streams&)
 /// Runs until the user quits. If the first request fails, the command fails before it calls `open`.
 /// If a later request fails, a screen shows the error and continues; without a screen the command
 /// fails. With `once` it prints one update and does not call `open`.
-ExitCode run_top(const TopCommand& command, const ClientCall& call, ApiClient& client,
+ExitCode run_top(const TopCommand& command, const ClientCall& call, Client& client,
                  const Streams& streams, const OpenTopDisplay& open);
 
 }  // namespace detent::cli

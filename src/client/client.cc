@@ -1,138 +1,207 @@
 #include "detent/client.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
+#include "base/wall_time.h"
 #include "client/client_impl.h"
+#include "protocol/json/dump.h"
+#include "protocol/json/json_reader.h"
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_renderer.h"
+#include "protocol/json/request_renderer.h"
+#include "protocol/json/schedule_renderer.h"
+#include "protocol/json/stats_parser.h"
 
 namespace detent {
 namespace {
 
 using std::chrono::milliseconds;
-using Leases = std::span<const std::string>;
+using Repeat = ServerCall::Repeat;
+using Patience = ServerCall::Patience;
 
-/// Converts all `values` to the types of the installed client.
-template <class T>
-auto to_client_all(std::vector<T> values) {
-  std::vector<decltype(to_client(std::declval<T>()))> all;
-  all.reserve(values.size());
-  for (T& value : values) all.push_back(to_client(std::move(value)));
-  return all;
+ServerCall with_method(const char* method, ServerCall call) {
+  call.request.method = method;
+  return call;
 }
 
-/// Converts the results of a call for many elements.
-template <class To, class T>
-Results<To> to_client_results(const Results<T>& results) {
-  Results<To> all;
-  all.reserve(results.size());
-  for (const ClientResult<T>& result : results) {
-    if (!result) {
-      all.push_back(result.error());
-    } else if constexpr (std::is_void_v<To>) {
-      all.emplace_back();
-    } else {
-      all.push_back(to_client(result.value()));
-    }
+ServerCall delete_call(std::string target) {
+  return with_method("DELETE", get_call(std::move(target)));
+}
+
+ServerCall once(ServerCall call) {
+  call.repeat = Repeat::never;
+  return call;
+}
+
+ServerCall patient(ServerCall call) {
+  call.patience = Patience::patient;
+  return call;
+}
+
+std::string queue_path(const std::string& name, const char* rest = "") {
+  return "/v1/queues/" + percent_encode(name) + rest;
+}
+
+std::string schedule_path(const std::string& name, const char* rest = "") {
+  return "/v1/schedules/" + percent_encode(name) + rest;
+}
+
+std::string task_path(const client::TaskName& task) {
+  if (const auto* id = std::get_if<std::uint64_t>(&task)) return "/v1/tasks/" + std::to_string(*id);
+  const auto& [queue, key] = std::get<client::TaskKey>(task);
+  return queue_path(queue, "/keys/") + percent_encode(key);
+}
+
+/// Refuses a JSON payload that is not valid JSON, because it would change the rest of the body.
+Result<void> check_payload(const Payload& payload) {
+  if (payload.kind != Payload::Kind::json) return ok();
+  auto value = json::read_json(payload.data);
+  if (value) return ok();
+  Error error = std::move(value).error();
+  error.field = "payload";
+  return error;
+}
+
+Result<ServerCall> schedule_call(const client::NewTask& task) {
+  const ScheduleRequest request = from_client(task);
+  TRY(validate(request));
+  TRY(check_payload(request.payload));
+  ServerCall call = post_call("/v1/tasks", json::render_schedule(request));
+  return task.key.empty() ? once(std::move(call)) : call;
+}
+
+Result<ServerCall> schedule_many_call(std::span<const client::NewTask> tasks) {
+  std::vector<ScheduleRequest> requests;
+  for (const client::NewTask& task : tasks) {
+    requests.push_back(from_client(task));
+    TRY(check_payload(requests.back().payload));
   }
-  return all;
+  ServerCall call = post_call("/v1/tasks/batch", json::render_schedule_batch(requests));
+  const bool all_have_keys =
+      std::ranges::none_of(tasks, [](const client::NewTask& task) { return task.key.empty(); });
+  return all_have_keys ? call : once(std::move(call));
 }
 
-/// Returns `function` of the value, or the error.
-template <class T, class F>
-auto with(ClientResult<T> result, F&& function)
-    -> ClientResult<decltype(function(std::declval<T>()))> {
-  if (!result) return result.error();
-  return function(std::move(result).value());
+Result<ServerCall> edit_call(const client::TaskName& task, const client::TaskEdit& change) {
+  const TaskEdit edit = from_client(change);
+  TRY(validate(edit));
+  if (edit.payload) TRY(check_payload(*edit.payload));
+  return with_method("PATCH", post_call(task_path(task), json::render_edit(edit)));
 }
 
-ClientResult<client::ScheduledTask> accepted(ClientResult<json::AcceptedTask> task) {
-  return with(std::move(task), [](const json::AcceptedTask& value) { return to_client(value); });
+Result<ServerCall> cancel_many_call(std::span<const client::TaskName> tasks) {
+  ASSIGN_OR_RETURN(const json::TaskNames names, from_client(tasks));
+  return post_call("/v1/tasks/cancel", json::render_cancel_batch(names));
 }
 
-ClientResult<client::Queue> queue_of(ClientResult<QueueView> view) {
-  return with(std::move(view), [](const QueueView& value) { return to_client(value); });
+Result<ServerCall> move_many_call(std::span<const client::TaskName> tasks, const client::Due& due) {
+  ASSIGN_OR_RETURN(json::TaskNames names, from_client(tasks));
+  TRY(validate(due));
+  const json::MoveCall moves{.tasks = std::move(names), .due = due};
+  return post_call("/v1/tasks/move", json::render_move_batch(moves));
 }
 
-ClientResult<client::Schedule> schedule_of(ClientResult<ScheduleView> view) {
-  return with(std::move(view), [](const ScheduleView& value) { return to_client(value); });
+ServerCall list_call(const client::ListOptions& options) {
+  std::string target = "/v1/tasks?limit=" + std::to_string(options.limit);
+  const auto add = [&target](std::string_view name, std::string_view value) {
+    target.append("&").append(name).append("=").append(percent_encode(value));
+  };
+  if (options.queue) add("queue", *options.queue);
+  if (options.state) add("state", to_string(*options.state));
+  if (options.key) add("key", *options.key);
+  if (options.due_after) add("due_after", format_rfc3339(*options.due_after));
+  if (options.due_before) add("due_before", format_rfc3339(*options.due_before));
+  if (!options.cursor.empty()) add("cursor", options.cursor);
+  return get_call(std::move(target));
 }
 
-client::LeaseStatus status_of(const ClientResult<LeaseOutcome>& outcome) {
-  if (outcome) return to_client(outcome.value());
-  return outcome.error().code == ClientError::Code::unavailable ? client::LeaseStatus::unavailable
-                                                                : client::LeaseStatus::error;
+Result<ServerCall> put_schedule_call(const std::string& name, const client::NewSchedule& wanted) {
+  const RecurringSchedule schedule = from_client(name, wanted);
+  TRY(validate(schedule));
+  TRY(check_payload(schedule.payload));
+  return with_method("PUT", post_call(schedule_path(name), json::render_schedule_rule(schedule)));
+}
+
+client::LeaseStatus status_of(const ClientResult<client::LeaseStatus>& result) {
+  if (result) return *result;
+  const bool is_away = result.error().code == ClientError::Code::unavailable;
+  return is_away ? client::LeaseStatus::unavailable : client::LeaseStatus::error;
 }
 
 ClientResult<std::vector<client::LeaseStatus>> statuses(
-    ClientResult<Results<LeaseOutcome>> results) {
-  return with(std::move(results), [](const Results<LeaseOutcome>& outcomes) {
-    std::vector<client::LeaseStatus> all;
-    for (const auto& outcome : outcomes) all.push_back(status_of(outcome));
-    return all;
-  });
+    const ClientResult<Results<client::LeaseStatus>>& results) {
+  if (!results) return results.error();
+  std::vector<client::LeaseStatus> all;
+  for (const auto& result : *results) all.push_back(status_of(result));
+  return all;
 }
 
-Repeat repeat_of(std::span<const client::NewTask> tasks) {
-  const bool all_have_keys =
-      std::all_of(tasks.begin(), tasks.end(), [](const auto& task) { return !task.key.empty(); });
-  return all_have_keys ? Repeat::always : Repeat::never;
+/// Returns the JSON text unchanged if it is an answer of `GET /v1/stats`.
+Result<std::string> checked_stats(std::string_view body) {
+  TRY(json::parse_stats(body));
+  return std::string(body);
 }
+
+Result<std::string> any_body(std::string_view body) { return std::string(body); }
 
 }  // namespace
 
-// ---- connections --------------------------------------------------------------------------------
-
-ClientConnection::ClientConnection(std::unique_ptr<net::HttpClient> prompt,
-                                   std::unique_ptr<net::HttpClient> patient, milliseconds retry_for,
-                                   Clock& clock)
-    : retry_for_(retry_for),
-      clock_(clock),
-      prompt_(*prompt),
-      patient_(*patient),
-      api_(std::make_unique<RepeatingHttp>(std::move(prompt), retry_for, clock, note_),
-           std::make_unique<RepeatingHttp>(std::move(patient), retry_for, clock, note_)) {}
-
-Result<std::unique_ptr<ClientConnection>> ClientConnection::make(const std::string& url,
-                                                                 const ClientOptions& options,
-                                                                 Clock& clock) {
-  net::HttpClientOptions http{.headers = {}, .ca_file = options.ca_file};
-  if (!options.token.empty()) http.headers.emplace_back("authorization", "Bearer " + options.token);
-  ASSIGN_OR_RETURN(auto prompt, net::HttpClient::create(url, options.timeout, http));
-  ASSIGN_OR_RETURN(auto patient,
-                   net::HttpClient::create(url, options.timeout + kMaxLeaseWait, http));
-  return std::make_unique<ClientConnection>(std::move(prompt), std::move(patient),
-                                            options.retry_for, clock);
-}
-
-ClientError ClientConnection::error_of(const Error& error) const {
-  ClientError told = to_client(error);
-  told.status = note_.status;
-  told.is_repeated = note_.sends > 1;
-  if (note_.status >= 400) told.problem = api_.last_answer();
-  return told;
-}
-
-Result<std::unique_ptr<ClientConnection>> Client::Impl::connect_once() const {
-  ClientOptions options = options_;
-  options.retry_for = milliseconds{0};
-  return ClientConnection::make(url_, options, clock_);
-}
-
-Result<std::unique_ptr<ClientConnection>> Client::Impl::take() {
-  {
-    const MutexLock lock(mu_);
-    if (!idle_.empty()) {
-      auto connection = std::move(idle_.back());
-      idle_.pop_back();
-      return connection;
+std::string percent_encode(std::string_view text) {
+  constexpr std::string_view kUnreserved =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if (kUnreserved.find(c) != std::string_view::npos) {
+      out.push_back(c);
+      continue;
     }
+    const auto byte = static_cast<std::uint8_t>(c);
+    out.push_back('%');
+    out.push_back(kHex[byte >> 4]);
+    out.push_back(kHex[byte & 15]);
   }
-  return ClientConnection::make(url_, options_, clock_);
+  return out;
 }
 
-void Client::Impl::give_back(std::unique_ptr<ClientConnection> connection) {
-  const MutexLock lock(mu_);
-  idle_.push_back(std::move(connection));
+ServerCall get_call(std::string target) {
+  return {.request = {.method = "GET", .target = std::move(target), .headers = {}, .body = {}}};
+}
+
+ServerCall post_call(std::string target, std::string body) {
+  return {.request = {.method = "POST",
+                      .target = std::move(target),
+                      .headers = {{"content-type", "application/json"}},
+                      .body = std::move(body)}};
+}
+
+Result<ServerCall> lease_call(const std::string& queue, const client::LeaseOptions& options) {
+  const LeaseRequest request{.queue = queue,
+                             .max = options.max,
+                             .visibility_timeout = options.visibility_timeout,
+                             .worker = options.worker};
+  TRY(validate(request));
+  ServerCall call =
+      post_call(queue_path(queue, "/lease"), json::render_lease({request, options.wait}));
+  return options.wait > milliseconds{0} ? patient(std::move(call)) : call;
+}
+
+ServerCall complete_call(Leases leases) {
+  return post_call("/v1/leases/complete", json::render_complete(leases));
+}
+
+ServerCall fail_call(Leases leases, const client::FailOptions& options) {
+  return post_call("/v1/leases/fail", json::render_fail(leases, {options.delay, options.error}));
+}
+
+ServerCall extend_call(Leases leases, milliseconds by) {
+  return post_call("/v1/leases/extend", json::render_extend(leases, by));
+}
+
+ServerCall release_call(Leases leases, const client::ReleaseOptions& options) {
+  return post_call("/v1/leases/release",
+                   json::render_release(leases, {options.delay, options.priority}));
 }
 
 Client::Client(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -151,210 +220,189 @@ ClientResult<Client> Client::create(std::string url, ClientOptions options) {
 // ---- tasks --------------------------------------------------------------------------------------
 
 ClientResult<client::ScheduledTask> Client::schedule(const client::NewTask& task) {
-  return accepted(impl_->call(repeat_of({&task, 1}),
-                              [&](ApiClient& api) { return api.schedule(from_client(task)); }));
+  return impl_->call(schedule_call(task), json::parse_accepted);
 }
 
 ClientResult<std::vector<ClientResult<client::ScheduledTask>>> Client::schedule_many(
     std::span<const client::NewTask> tasks) {
-  std::vector<ScheduleRequest> requests;
-  for (const client::NewTask& task : tasks) requests.push_back(from_client(task));
-  const auto call = [](ApiClient& api, std::span<const ScheduleRequest> some) {
-    return api.schedule_batch(some);
-  };
-  return with(impl_->call_each(repeat_of(tasks), std::span<const ScheduleRequest>(requests), call),
-              to_client_results<client::ScheduledTask, json::AcceptedTask>);
+  return impl_->call_each(tasks, schedule_many_call, json::parse_schedule_results);
 }
 
 ClientResult<client::Task> Client::get(const client::TaskName& task) {
-  return with(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.get(from_client(task)); }),
-      [](const TaskSnapshot& snapshot) { return to_client(snapshot); });
+  return impl_->call(get_call(task_path(task)), json::parse_task);
 }
 
 ClientResult<client::TaskPage> Client::list(const client::ListOptions& options) {
-  const auto call = [&](ApiClient& api) {
-    return api.list(from_client(options), options.limit, options.cursor);
-  };
-  return with(impl_->call(Repeat::always, call), [](json::TaskListAnswer answer) {
-    return client::TaskPage{.tasks = to_client_all(std::move(answer.tasks)),
-                            .cursor = std::move(answer.cursor)};
-  });
+  return impl_->call(list_call(options), json::parse_task_list);
 }
 
 ClientResult<void> Client::cancel(const client::TaskName& task) {
-  return impl_->call(Repeat::always, [&](ApiClient& api) { return api.cancel(from_client(task)); });
+  return impl_->call(delete_call(task_path(task)));
 }
 
 ClientResult<std::vector<ClientResult<void>>> Client::cancel_many(
     std::span<const client::TaskName> tasks) {
-  const auto call =
-      [](ApiClient& api,
-         std::span<const client::TaskName> some) -> Result<std::vector<Result<TaskId>>> {
-    ASSIGN_OR_RETURN(const json::TaskNames names, from_client(some));
-    return api.cancel_batch(names);
-  };
-  return with(impl_->call_each(Repeat::always, tasks, call), to_client_results<void, TaskId>);
+  return impl_->call_each(tasks, cancel_many_call, json::parse_cancel_results);
 }
 
 ClientResult<client::ScheduledTask> Client::move(const client::TaskName& task,
                                                  const client::Due& due) {
-  return accepted(impl_->call(Repeat::always,
-                              [&](ApiClient& api) { return api.move(from_client(task), due); }));
+  return edit(task, {.due = due});
 }
 
 ClientResult<std::vector<ClientResult<client::ScheduledTask>>> Client::move_many(
     std::span<const client::TaskName> tasks, const client::Due& due) {
-  const auto call = [&due](ApiClient& api, std::span<const client::TaskName> some)
-      -> Result<std::vector<Result<json::AcceptedTask>>> {
-    ASSIGN_OR_RETURN(json::TaskNames names, from_client(some));
-    return api.move_batch({.tasks = std::move(names), .due = due});
+  const auto make = [&due](std::span<const client::TaskName> some) {
+    return move_many_call(some, due);
   };
-  return with(impl_->call_each(Repeat::always, tasks, call),
-              to_client_results<client::ScheduledTask, json::AcceptedTask>);
+  return impl_->call_each(tasks, make, json::parse_schedule_results);
+}
+
+ClientResult<client::ScheduledTask> Client::edit(const client::TaskName& task,
+                                                 const client::TaskEdit& edit) {
+  return impl_->call(edit_call(task, edit), json::parse_accepted);
 }
 
 ClientResult<client::ScheduledTask> Client::run_now(std::uint64_t id) {
-  return accepted(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.run_now(TaskId{id}); }));
+  return impl_->call(post_call(task_path(id) + "/run"), json::parse_accepted);
 }
 
 // ---- leases -------------------------------------------------------------------------------------
 
 ClientResult<std::vector<client::LeasedTask>> Client::lease(const std::string& queue,
                                                             const client::LeaseOptions& options) {
-  const LeaseRequest request{.queue = queue,
-                             .max = options.max,
-                             .visibility_timeout = options.visibility_timeout,
-                             .worker = options.worker};
-  return with(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.lease(request, options.wait); }),
-      to_client_all<json::LeasedTaskAnswer>);
+  return impl_->call(lease_call(queue, options), json::parse_leased_tasks);
 }
 
-ClientResult<std::vector<client::LeaseStatus>> Client::complete(
-    std::span<const std::string> leases) {
-  return statuses(impl_->call_each(Repeat::always, leases,
-                                   [](ApiClient& api, Leases some) { return api.complete(some); }));
+ClientResult<std::vector<client::LeaseStatus>> Client::complete(Leases leases) {
+  return statuses(impl_->call_leases(leases, complete_call));
 }
 
-ClientResult<std::vector<client::LeaseStatus>> Client::fail(std::span<const std::string> leases,
+ClientResult<std::vector<client::LeaseStatus>> Client::fail(Leases leases,
                                                             const client::FailOptions& options) {
-  const json::Failure failure{.delay = options.delay, .error = options.error};
-  return statuses(impl_->call_each(Repeat::always, leases, [&](ApiClient& api, Leases some) {
-    return api.fail(some, failure);
-  }));
+  return statuses(
+      impl_->call_leases(leases, [&](Leases some) { return fail_call(some, options); }));
 }
 
-ClientResult<std::vector<client::LeaseStatus>> Client::extend(std::span<const std::string> leases,
-                                                              milliseconds by) {
-  return statuses(impl_->call_each(
-      Repeat::always, leases, [by](ApiClient& api, Leases some) { return api.extend(some, by); }));
+ClientResult<std::vector<client::LeaseStatus>> Client::extend(Leases leases, milliseconds by) {
+  return statuses(impl_->call_leases(leases, [by](Leases some) { return extend_call(some, by); }));
 }
 
 ClientResult<std::vector<client::LeaseStatus>> Client::release(
-    std::span<const std::string> leases, const client::ReleaseOptions& options) {
-  const json::Release release{.delay = options.delay, .priority = options.priority};
-  return statuses(impl_->call_each(Repeat::always, leases, [&](ApiClient& api, Leases some) {
-    return api.release(some, release);
-  }));
+    Leases leases, const client::ReleaseOptions& options) {
+  return statuses(
+      impl_->call_leases(leases, [&](Leases some) { return release_call(some, options); }));
 }
 
 // ---- queues -------------------------------------------------------------------------------------
 
 ClientResult<std::vector<client::Queue>> Client::queues() {
-  return with(impl_->call(Repeat::always, [](ApiClient& api) { return api.queues(); }),
-              to_client_all<QueueView>);
+  return impl_->call(get_call("/v1/queues"), json::parse_queues);
 }
 
 ClientResult<client::Queue> Client::queue(const std::string& name) {
-  return queue_of(impl_->call(Repeat::always, [&](ApiClient& api) { return api.queue(name); }));
+  return impl_->call(get_call(queue_path(name)), json::parse_queue);
 }
 
 ClientResult<client::Queue> Client::change_queue(const std::string& name,
                                                  const client::QueueChange& change) {
-  return queue_of(impl_->call(
-      Repeat::always, [&](ApiClient& api) { return api.change_queue(name, from_client(change)); }));
+  const std::string body = json::render_queue_patch(from_client(change));
+  return impl_->call(with_method("PATCH", post_call(queue_path(name), body)), json::parse_queue);
 }
 
 ClientResult<void> Client::remove_queue(const std::string& name) {
-  return impl_->call(Repeat::always, [&](ApiClient& api) { return api.remove_queue(name); });
+  return impl_->call(delete_call(queue_path(name)));
 }
 
 ClientResult<client::Queue> Client::pause(const std::string& name) {
-  return queue_of(impl_->call(Repeat::always, [&](ApiClient& api) { return api.pause(name); }));
+  return impl_->call(post_call(queue_path(name, "/pause")), json::parse_queue);
 }
 
 ClientResult<client::Queue> Client::resume(const std::string& name) {
-  return queue_of(impl_->call(Repeat::always, [&](ApiClient& api) { return api.resume(name); }));
+  return impl_->call(post_call(queue_path(name, "/resume")), json::parse_queue);
 }
 
 ClientResult<std::uint64_t> Client::purge(const std::string& name) {
-  return impl_->call(Repeat::never, [&](ApiClient& api) { return api.purge(name); });
+  return impl_->call(once(patient(post_call(queue_path(name, "/purge")))), json::parse_count);
 }
 
 ClientResult<std::uint64_t> Client::redrive(const std::string& name) {
-  return impl_->call(Repeat::never, [&](ApiClient& api) { return api.redrive(name); });
+  return impl_->call(once(patient(post_call(queue_path(name, "/redrive")))), json::parse_count);
 }
 
 // ---- recurring schedules ------------------------------------------------------------------------
 
 ClientResult<client::Schedule> Client::put_schedule(const std::string& name,
                                                     const client::NewSchedule& schedule) {
-  return schedule_of(impl_->call(Repeat::always, [&](ApiClient& api) {
-    return api.put_schedule(from_client(name, schedule));
-  }));
+  return impl_->call(put_schedule_call(name, schedule), json::parse_schedule_view);
 }
 
 ClientResult<client::Schedule> Client::get_schedule(const std::string& name) {
-  return schedule_of(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.find_schedule(name); }));
+  return impl_->call(get_call(schedule_path(name)), json::parse_schedule_view);
 }
 
 ClientResult<std::vector<client::Schedule>> Client::schedules() {
-  const auto all_pages = [](ApiClient& api) -> Result<std::vector<ScheduleView>> {
-    std::vector<ScheduleView> all;
-    std::string cursor;
-    do {
-      ASSIGN_OR_RETURN(json::ScheduleList page, api.schedules(cursor));
-      std::move(page.schedules.begin(), page.schedules.end(), std::back_inserter(all));
-      cursor = std::move(page.cursor);
-    } while (!cursor.empty());
-    return all;
-  };
-  return with(impl_->call(Repeat::always, all_pages), to_client_all<ScheduleView>);
+  std::vector<client::Schedule> all;
+  for (std::string cursor; true;) {
+    auto page = schedule_page(cursor);
+    if (!page) return page.error();
+    std::ranges::move(page->schedules, std::back_inserter(all));
+    if (page->cursor.empty()) return all;
+    cursor = std::move(page->cursor);
+  }
+}
+
+ClientResult<client::SchedulePage> Client::schedule_page(const std::string& cursor) {
+  const std::string from = cursor.empty() ? "" : "?cursor=" + percent_encode(cursor);
+  return impl_->call(get_call("/v1/schedules" + from), json::parse_schedule_list);
 }
 
 ClientResult<std::vector<WallTime>> Client::next_occurrences(const std::string& name,
                                                              std::size_t count) {
-  return impl_->call(Repeat::always,
-                     [&](ApiClient& api) { return api.next_occurrences(name, count); });
+  return impl_->call(get_call(schedule_path(name, "/next?count=") + std::to_string(count)),
+                     json::parse_next_occurrences);
 }
 
 ClientResult<client::Schedule> Client::pause_schedule(const std::string& name) {
-  return schedule_of(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.pause_schedule(name); }));
+  return impl_->call(post_call(schedule_path(name, "/pause")), json::parse_schedule_view);
 }
 
 ClientResult<client::Schedule> Client::resume_schedule(const std::string& name) {
-  return schedule_of(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.resume_schedule(name); }));
+  return impl_->call(post_call(schedule_path(name, "/resume")), json::parse_schedule_view);
 }
 
 ClientResult<client::ScheduledTask> Client::trigger_schedule(const std::string& name) {
-  return accepted(
-      impl_->call(Repeat::never, [&](ApiClient& api) { return api.trigger_schedule(name); }));
+  return impl_->call(once(post_call(schedule_path(name, "/trigger"))), json::parse_accepted);
+}
+
+ClientResult<client::BackfillResult> Client::backfill(const std::string& name,
+                                                      const client::BackfillRange& range) {
+  const std::string body = json::render_backfill({range.from, range.to, range.limit});
+  return impl_->call(once(patient(post_call(schedule_path(name, "/backfill"), body))),
+                     json::parse_backfill_counts);
 }
 
 ClientResult<void> Client::remove_schedule(const std::string& name) {
-  return impl_->call(Repeat::always, [&](ApiClient& api) { return api.remove_schedule(name); });
+  return impl_->call(delete_call(schedule_path(name)));
 }
 
+// ---- the server ---------------------------------------------------------------------------------
+
 ClientResult<std::string> Client::stats() {
-  return impl_->call(Repeat::always, [](ApiClient& api) -> Result<std::string> {
-    TRY(api.stats());
-    return api.last_answer();
-  });
+  return impl_->call(get_call("/v1/stats"), checked_stats);
+}
+
+ClientResult<void> Client::ready() { return impl_->call(get_call("/readyz")); }
+
+ClientResult<std::string> Client::call(const std::string& method, const std::string& target,
+                                       std::string body) {
+  const bool is_dump = target.starts_with("/v1/restore");
+  ServerCall call = body.empty() ? get_call(target) : post_call(target, std::move(body));
+  if (is_dump && !call.request.headers.empty()) {
+    call.request.headers.front().second = json::kDumpContentType;
+  }
+  call = with_method(method.c_str(), patient(std::move(call)));
+  return impl_->call(method == "GET" ? call : once(call), any_body);
 }
 
 }  // namespace detent

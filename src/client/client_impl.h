@@ -1,12 +1,24 @@
 // The implementation of Client: a pool of connections, each of which serves one call at a time.
+//
+// A connection repeats a call while the server is unavailable. If no connection could be made, the
+// server has not seen the request, and any call is repeated. After other failures (connection lost,
+// time-out, 408, 502, 503, 504), a call is repeated only if running it twice has the same effect as
+// once. The wait between two tries is 100 ms, then doubles up to 5 s, minus a random part. A longer
+// Retry-After takes precedence.
+//
+// The worker, the command line and other programs of this repository reach the implementation
+// through ClientInternals, for calls and errors that are not in the installed header.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,16 +26,65 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/rng.h"
-#include "client/api_client.h"
 #include "client/client_values.h"
-#include "client/repeating_http.h"
 #include "detent/client.h"
+#include "net/http_client.h"
+#include "protocol/json/answer_parser.h"
 
 namespace detent {
+
+/// A request, and how the client makes it.
+struct ServerCall {
+  /// `always` if running the call twice has the same effect as once.
+  enum class Repeat : std::uint8_t { never, always };
+  /// A patient call waits up to kMaxLeaseWait longer, because the server may take that long.
+  enum class Patience : std::uint8_t { prompt, patient };
+  net::HttpRequest request;
+  Repeat repeat = Repeat::always;
+  Patience patience = Patience::prompt;
+};
+
+ServerCall get_call(std::string target);
+/// The body is JSON.
+ServerCall post_call(std::string target, std::string body = {});
+/// Encodes a queue name or a key as one segment of a path (RFC 3986). The name may contain slashes.
+std::string percent_encode(std::string_view text);
+
+using Leases = std::span<const std::string>;
+/// Errors: those of validate(const LeaseRequest&).
+Result<ServerCall> lease_call(const std::string& queue, const client::LeaseOptions& options);
+ServerCall complete_call(Leases leases);
+ServerCall fail_call(Leases leases, const client::FailOptions& options);
+ServerCall extend_call(Leases leases, std::chrono::milliseconds by);
+ServerCall release_call(Leases leases, const client::ReleaseOptions& options);
 
 /// The results of a call for many elements. Each result is a value or an error.
 template <class T>
 using Results = std::vector<ClientResult<T>>;
+
+/// The waits between the tries of a call, while there is time for another try. Thread-compatible.
+class TryPauses {
+ public:
+  /// `clock` and `rng` must outlive it.
+  TryPauses(MonotonicTime give_up, Clock& clock, Rng& rng) noexcept
+      : give_up_(give_up), clock_(clock), rng_(rng) {}
+
+  /// Waits for the next try, at least for `told`. Returns false immediately if no try is left.
+  bool rest(std::optional<std::chrono::milliseconds> told = {});
+  MonotonicTime give_up() const noexcept { return give_up_; }
+
+ private:
+  std::chrono::milliseconds next_pause();
+
+  const MonotonicTime give_up_;
+  Clock& clock_;
+  Rng& rng_;
+  Doorbell bell_;  // never rung; used only to wait
+  int pauses_ = 0;
+};
+
+/// The time `retry_for` from now, but at most the end of time.
+MonotonicTime give_up_after(std::chrono::milliseconds retry_for, const Clock& clock) noexcept;
 
 /// The connection of one call. Thread-compatible, except interrupt().
 class ClientConnection {
@@ -37,71 +98,71 @@ class ClientConnection {
                    std::unique_ptr<net::HttpClient> patient, std::chrono::milliseconds retry_for,
                    Clock& clock);
 
-  /// Calls the server with `function(api)`, which returns a Result. Returns that result; an error
-  /// becomes an error of the client. `give_up` is CallNote::give_up.
-  template <class F>
-  auto call(Repeat repeat, F&& function, std::optional<MonotonicTime> give_up = {}) {
-    using T = typename std::invoke_result_t<F, ApiClient&>::value_type;
-    note_ = {.repeat = repeat, .give_up = give_up};
-    auto result = function(api_);
-    if (!result) return ClientResult<T>(error_of(result.error()));
-    if constexpr (std::is_void_v<T>) {
-      return ClientResult<void>();
-    } else {
-      return ClientResult<T>(*std::move(result));
+  /// Makes a call and reads the body of its answer with `read`, which returns a Result. The last
+  /// try starts before `give_up`, or `retry_for` from now if it is not given. Errors: the error in
+  /// `call`; those of the server and of `read`.
+  template <class Read>
+  auto call(const Result<ServerCall>& call, const Read& read,
+            std::optional<MonotonicTime> give_up = {})
+      -> ClientResult<decltype(as_client(*read(std::string_view())))> {
+    if (const Result<void> answered = send(call, give_up); !answered) {
+      return error_of(answered.error());
     }
+    auto value = read(std::string_view(last_answer_));
+    if (!value) return error_of(value.error());
+    return as_client(*std::move(value));
   }
+  /// Makes a call whose answer has no value.
+  ClientResult<void> call(const Result<ServerCall>& call);
 
-  /// Like call(), for many elements: `function(api, elements)` returns one result for each element.
-  /// If a shard of a cluster is away, only its elements are `unavailable`. The call is then
-  /// repeated for these elements. All tries together take at most `retry_for`, or the connection's
-  /// `retry_for` if it is not given.
-  template <class E, class F>
-  auto call_each(Repeat repeat, std::span<const E> elements, const F& function,
+  /// Like call(), for many elements: `make(elements)` is the call for these elements, and `read`
+  /// returns one result for each. If a shard of a cluster is away, only its elements are
+  /// `unavailable`. The call is then repeated for these elements. All tries together take at most
+  /// `retry_for`, or the connection's `retry_for` if it is not given.
+  template <class E, class Make, class Read>
+  auto call_each(std::span<const E> elements, const Make& make, const Read& read,
                  std::optional<std::chrono::milliseconds> retry_for = {}) {
-    using Each = std::invoke_result_t<F, ApiClient&, std::span<const E>>;
-    using T = typename Each::value_type::value_type::value_type;
-    Patience patience(give_up_after(retry_for.value_or(retry_for_), clock_), clock_, rng_);
-    auto first = call(
-        repeat, [&](ApiClient& api) { return function(api, elements); }, patience.give_up());
-    if (!first) return ClientResult<Results<T>>(first.error());
-    Results<T> results;
-    for (auto& result : first.value()) results.push_back(to_client_result(std::move(result)));
-    const bool may_repeat = repeat == Repeat::always && results.size() == elements.size();
-    for (auto away = away_in(results); may_repeat && !away.empty() && patience.rest();
+    TryPauses pauses(give_up_after(retry_for.value_or(retry_for_), clock_), clock_, rng_);
+    const Result<ServerCall> whole = make(elements);
+    auto all = call(whole, read, pauses.give_up());
+    if (!all) return all;
+    auto& results = *all;
+    const bool may_repeat =
+        whole->repeat == ServerCall::Repeat::always && results.size() == elements.size();
+    for (auto away = away_in(results); may_repeat && !away.empty() && pauses.rest();
          away = away_in(results)) {
       std::vector<E> some;
       for (const std::size_t i : away) some.push_back(elements[i]);
-      auto again = call(
-          repeat, [&](ApiClient& api) { return function(api, std::span<const E>(some)); },
-          patience.give_up());
+      auto again = call(make(std::span<const E>(some)), read, pauses.give_up());
       // The results of the other elements must be kept.
-      if (!again || again.value().size() != away.size()) break;
+      if (!again || again->size() != away.size()) break;
       for (std::size_t i = 0; i < away.size(); ++i) {
-        results[away[i]] = to_client_result(std::move(again.value()[i]), IsRepeated::yes);
+        results[away[i]] = std::move((*again)[i]);
+        mark_repeated(results[away[i]]);
       }
     }
-    return ClientResult<Results<T>>(std::move(results));
+    return all;
   }
+
+  /// The body of the last answer, as the server sent it; "" if the last call got no answer.
+  const std::string& last_answer() const noexcept { return last_answer_; }
 
   /// See HttpClient. Thread-safe.
   void interrupt() noexcept {
-    prompt_.interrupt();
-    patient_.interrupt();
+    prompt_->interrupt();
+    patient_->interrupt();
   }
 
  private:
-  enum class IsRepeated : bool { no, yes };
-
+  Result<void> send(const Result<ServerCall>& call, std::optional<MonotonicTime> give_up);
   ClientError error_of(const Error& error) const;
 
   template <class T>
-  static ClientResult<T> to_client_result(Result<T> result,
-                                          IsRepeated is_repeated = IsRepeated::no) {
-    if (result) return ClientResult<T>(*std::move(result));
-    ClientError error = to_client(result.error());
-    error.is_repeated = is_repeated == IsRepeated::yes;
-    return ClientResult<T>(std::move(error));
+  static void mark_repeated(ClientResult<T>& result) {
+    if (result) return;
+    ClientError error = result.error();
+    error.is_repeated = true;
+    result = std::move(error);
   }
 
   template <class T>
@@ -114,13 +175,15 @@ class ClientConnection {
     return away;
   }
 
+  const std::unique_ptr<net::HttpClient> prompt_;
+  const std::unique_ptr<net::HttpClient> patient_;
   const std::chrono::milliseconds retry_for_;
   Clock& clock_;
   Rng rng_{random_seed()};
-  CallNote note_;
-  net::HttpClient& prompt_;  // prompt_ and patient_ are owned by api_
-  net::HttpClient& patient_;
-  ApiClient api_;
+  // Of the last call.
+  int status_ = 0;  // of its last answer; 0: there was no answer
+  int sends_ = 0;   // requests that the server may have seen
+  std::string last_answer_;
 };
 
 /// Thread-safe.
@@ -136,20 +199,30 @@ class Client::Impl {
   Clock& clock() const noexcept { return clock_; }
 
   /// See ClientConnection::call.
-  template <class F>
-  auto call(Repeat repeat, F&& function) {
-    return over([&](ClientConnection& connection) {
-      return connection.call(repeat, std::forward<F>(function));
-    });
+  template <class... Read>
+  auto call(const Result<ServerCall>& call, const Read&... read) {
+    return over([&](ClientConnection& connection) { return connection.call(call, read...); });
   }
   /// See ClientConnection::call_each.
-  template <class E, class F>
-  auto call_each(Repeat repeat, std::span<const E> elements, const F& function,
+  template <class E, class Make, class Read>
+  auto call_each(std::span<const E> elements, const Make& make, const Read& read,
                  std::optional<std::chrono::milliseconds> retry_for = {}) {
     return over([&](ClientConnection& connection) {
-      return connection.call_each(repeat, elements, function, retry_for);
+      return connection.call_each(elements, make, read, retry_for);
     });
   }
+  /// The call of one of the lease verbs: complete, fail, extend or release.
+  using LeaseVerb = std::function<ServerCall(Leases)>;
+  /// Returns a status or an error for each lease.
+  ClientResult<Results<client::LeaseStatus>> call_leases(
+      Leases leases, const LeaseVerb& verb,
+      std::optional<std::chrono::milliseconds> retry_for = {}) {
+    return call_each(leases, verb, json::parse_lease_results, retry_for);
+  }
+
+  /// The body of the answer to the call that ended last, as the server sent it. For callers that
+  /// forward the body. Requires: no call runs.
+  std::string last_answer() DETENT_EXCLUDES(mu_);
 
   /// Errors: as ClientConnection::make.
   Result<std::unique_ptr<ClientConnection>> take() DETENT_EXCLUDES(mu_);
@@ -157,7 +230,7 @@ class Client::Impl {
 
  private:
   template <class F>
-  auto over(F&& function) -> std::invoke_result_t<F, ClientConnection&> {
+  auto over(const F& function) -> std::invoke_result_t<F, ClientConnection&> {
     Result<std::unique_ptr<ClientConnection>> connection = take();
     if (!connection) return to_client(connection.error());
     auto result = function(**connection);
@@ -174,7 +247,23 @@ class Client::Impl {
   Clock& clock_;
 
   Mutex mu_;
+  // The connection that was used last is at the end, and is used next.
   std::vector<std::unique_ptr<ClientConnection>> idle_ DETENT_GUARDED_BY(mu_);
 };
+
+/// Reaches the implementation of a client.
+class ClientInternals {
+ public:
+  using Impl = Client::Impl;
+
+  static Impl& of(Client& client) noexcept { return *client.impl_; }
+  /// A client that uses the caller's connections and does not repeat calls. For tests.
+  static Client over(std::unique_ptr<net::HttpClient> prompt,
+                     std::unique_ptr<net::HttpClient> patient);
+};
+
+/// Makes a client that does not repeat calls, for programs that repeat them themselves or let a
+/// person decide. Errors: as Client::create().
+Result<Client> make_client_without_repeats(std::string url, ClientOptions options = {});
 
 }  // namespace detent

@@ -74,6 +74,8 @@ TEST_F(ClientCallsTest, CallsThatMustNotRunTwiceAreSentOnce) {
       {"purge", [](Client& c) { return c.purge("q").error(); }},
       {"redrive", [](Client& c) { return c.redrive("q").error(); }},
       {"trigger_schedule", [](Client& c) { return c.trigger_schedule("s").error(); }},
+      {"backfill", [](Client& c) { return c.backfill("s", {}).error(); }},
+      {"call", [](Client& c) { return c.call("POST", "/v1/x").error(); }},
   };
   Client client = make_client();
   for (const auto& [name, call] : calls) {
@@ -95,6 +97,7 @@ TEST_F(ClientCallsTest, AllOtherCallsAreRepeated) {
       {"cancel_many", [](Client& c) { return c.cancel_many(kTasks).error(); }},
       {"move", [](Client& c) { return c.move(kTasks[0], 1s).error(); }},
       {"move_many", [](Client& c) { return c.move_many(kTasks, 1s).error(); }},
+      {"edit", [](Client& c) { return c.edit(kTasks[0], {.priority = 1}).error(); }},
       {"run_now", [](Client& c) { return c.run_now(256).error(); }},
       {"lease", [](Client& c) { return c.lease("q", {.wait = 1s}).error(); }},
       {"complete", [](Client& c) { return c.complete(kLeases).error(); }},
@@ -110,11 +113,14 @@ TEST_F(ClientCallsTest, AllOtherCallsAreRepeated) {
       {"put_schedule", [](Client& c) { return c.put_schedule("s", kSchedule).error(); }},
       {"get_schedule", [](Client& c) { return c.get_schedule("s").error(); }},
       {"schedules", [](Client& c) { return c.schedules().error(); }},
+      {"schedule_page", [](Client& c) { return c.schedule_page().error(); }},
       {"next_occurrences", [](Client& c) { return c.next_occurrences("s").error(); }},
       {"pause_schedule", [](Client& c) { return c.pause_schedule("s").error(); }},
       {"resume_schedule", [](Client& c) { return c.resume_schedule("s").error(); }},
       {"remove_schedule", [](Client& c) { return c.remove_schedule("s").error(); }},
       {"stats", [](Client& c) { return c.stats().error(); }},
+      {"ready", [](Client& c) { return c.ready().error(); }},
+      {"call", [](Client& c) { return c.call("GET", "/v1/x").error(); }},
   };
   Client client = make_client();
   for (const auto& [name, call] : calls) {

@@ -72,6 +72,10 @@ TEST(ClientValues, AChangeOfAQueueKeepsSettingsThatItDoesNotName) {
                                      .max_tasks = 4}));
   change.webhook = "http://b/";
   EXPECT_EQ(from_client(change).applied_to(settings).webhook, QueueWebhook{"http://b/"});
+  change.webhook_keys = {"whsec_a", "whsec_b"};
+  const QueueView view{.settings = from_client(change).applied_to(settings)};
+  EXPECT_EQ(view.settings.webhook, (QueueWebhook{"http://b/", {"whsec_a", "whsec_b"}}));
+  EXPECT_EQ(to_client(view).settings.webhook_keys, 2U);
 }
 
 TEST(ClientValues, AQueueHasAWebhookOrASink) {
@@ -124,20 +128,111 @@ TEST(ClientValues, EachErrorCodeHasItsClientCode) {
        {ErrorCode::data_loss, Code::data_loss},
        {ErrorCode::internal, Code::internal}}};
   for (const auto& [code, expected] : codes) {
-    const ClientError error = to_client(Error{code, "words", "field"});
+    const Error given{code, "words", "field"};
+    const ClientError error = to_client(given);
+    EXPECT_EQ(to_error(error), given);
     EXPECT_EQ(error.code, expected);
     EXPECT_EQ(error.message, "words");
     EXPECT_EQ(error.field, "field");
   }
 }
 
-TEST(ClientValues, StatesHaveTheSameNamesOnBothSides) {
+TEST(ClientValues, EnumsHaveTheSameWordsOnBothSides) {
+  using client::NewSchedule;
   for (const auto state : {TaskState::scheduled, TaskState::ready, TaskState::leased,
                            TaskState::dead, TaskState::completed, TaskState::cancelled}) {
     TaskSnapshot snapshot;
     snapshot.state = state;
-    EXPECT_EQ(from_client(to_client(snapshot).state), state);
+    EXPECT_EQ(to_string(to_client(snapshot).state), to_string(state));
   }
+  EXPECT_EQ(to_string(client::TaskState::dead), "dead");
+  EXPECT_EQ(to_string(client::TaskState::cancelled), "cancelled");
+  EXPECT_EQ(to_string(client::CalendarRule::Unit::day), "day");
+  EXPECT_EQ(to_string(client::CalendarRule::Unit::week), "week");
+  EXPECT_EQ(to_string(client::CalendarRule::Unit::month), "month");
+  EXPECT_EQ(to_string(client::CalendarRule::Unit::year), "year");
+  EXPECT_EQ(to_string(client::CalendarRule::MonthEnd::clamp), "clamp");
+  EXPECT_EQ(to_string(client::CalendarRule::MonthEnd::skip), "skip");
+  EXPECT_EQ(to_string(NewSchedule::Gap::skip), "skip");
+  EXPECT_EQ(to_string(NewSchedule::Gap::run_after), "run_after");
+  EXPECT_EQ(to_string(NewSchedule::Repeat::first), "first");
+  EXPECT_EQ(to_string(NewSchedule::Repeat::second), "second");
+  EXPECT_EQ(to_string(NewSchedule::Repeat::both), "both");
+  EXPECT_EQ(to_string(NewSchedule::Misfire::skip), "skip");
+  EXPECT_EQ(to_string(NewSchedule::Misfire::once), "once");
+  EXPECT_EQ(to_string(NewSchedule::Misfire::all), "all");
+  EXPECT_EQ(to_string(NewSchedule::Overlap::allow), "allow");
+  EXPECT_EQ(to_string(NewSchedule::Overlap::skip), "skip");
+  EXPECT_EQ(to_string(NewSchedule::Overlap::queue_one), "queue_one");
+  for (const auto outcome : {LeaseOutcome::done, LeaseOutcome::dead, LeaseOutcome::conflict}) {
+    EXPECT_EQ(to_string(to_client(outcome)), to_string(outcome));
+  }
+}
+
+TEST(ClientValues, AScheduleComesBackAsItWasPut) {
+  client::NewSchedule wanted{.rule = client::IntervalRule{.every = 1h, .anchor = kDue},
+                             .time_zone = "Asia/Shanghai",
+                             .queue = "q",
+                             .payload = {client::Payload::Kind::bytes, "b"},
+                             .priority = 1,
+                             .max_attempts = 2,
+                             .visibility_timeout = 3s,
+                             .backoff = client::Backoff{.initial = 4s, .max = 5s},
+                             .count = 6,
+                             .start = kDue,
+                             .end = kDue + 1h,
+                             .jitter = 7s,
+                             .misfire = client::NewSchedule::Misfire::all,
+                             .misfire_grace = 8s,
+                             .misfire_limit = 9,
+                             .overlap = client::NewSchedule::Overlap::skip,
+                             .gap = client::NewSchedule::Gap::run_after,
+                             .repeat = client::NewSchedule::Repeat::both};
+  const ScheduleView view{.record = {.schedule = from_client("s", wanted),
+                                     .progress = {.made = 1,
+                                                  .overlapped = 2,
+                                                  .last_at = kDue,
+                                                  .last_task = TaskId{512},
+                                                  .queued_at = kDue + 1ms}},
+                          .next_at = kDue + 1h,
+                          .words = "Every hour",
+                          .broken = "no zone"};
+  client::Schedule schedule = to_client(view);
+  EXPECT_EQ(schedule.definition, wanted);
+  EXPECT_EQ(schedule.name, "s");
+  EXPECT_EQ(schedule.state, "broken");
+  EXPECT_EQ(schedule.words, "Every hour");
+  EXPECT_EQ(schedule.broken, "no zone");
+  EXPECT_EQ(schedule.queue, "q");
+  EXPECT_EQ(schedule.next_at, kDue + 1h);
+  EXPECT_EQ(schedule.last_at, kDue);
+  EXPECT_EQ(schedule.queued_at, kDue + 1ms);
+  EXPECT_EQ(schedule.made, 1U);
+  EXPECT_EQ(schedule.overlapped, 2U);
+  EXPECT_EQ(schedule.last_task, 512U);
+  for (const auto& rule :
+       {decltype(wanted.rule)(client::CronRule{"0 9 * * *"}),
+        decltype(wanted.rule)(client::CalendarRule{.every = 3, .anchor = kDue})}) {
+    wanted.rule = rule;
+    const ScheduleView other{.record = {.schedule = from_client("s", wanted)}};
+    EXPECT_EQ(to_client(other).definition.rule, rule);
+  }
+}
+
+TEST(ClientValues, ATaskIsReadWithItsRules) {
+  TaskSnapshot snapshot;
+  snapshot.task.rules = {.priority = 1,
+                         .max_attempts = 2,
+                         .visibility_timeout = 3s,
+                         .backoff = Backoff{.initial = 4s, .max = 5s}};
+  snapshot.task.webhook = "http://a/";
+  snapshot.task.headers = {{"X-A", "b"}};
+  const client::Task task = to_client(snapshot);
+  EXPECT_EQ(task.max_attempts, 2U);
+  EXPECT_EQ(task.visibility_timeout, 3s);
+  EXPECT_EQ(task.backoff, (client::Backoff{.initial = 4s, .max = 5s}));
+  EXPECT_EQ(task.webhook, "http://a/");
+  EXPECT_EQ(task.headers, (std::vector<client::Header>{{"X-A", "b"}}));
 }
 
 }  // namespace

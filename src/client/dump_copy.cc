@@ -7,8 +7,10 @@
 #include <utility>
 #include <variant>
 
+#include "client/client_impl.h"
 #include "protocol/json/dump_parser.h"
 #include "protocol/json/dump_renderer.h"
+#include "protocol/json/stats_parser.h"
 
 namespace detent {
 
@@ -42,13 +44,77 @@ Result<void> expect_unpacked(std::string_view beginning, const std::string& file
                ""};
 }
 
+/// A page of a dump: the lines of queues (on the first page), tasks and schedules.
+struct DumpPage {
+  std::string lines;  // each with its line feed
+  json::LineCounts counts = {};
+  std::uint64_t external = 0;  // last page only: tasks that an external scheduler keeps
+  std::optional<json::DumpNext> next = {};  // no value: this was the last page
+};
+
+Error bad_page(const std::string& why) {
+  return {ErrorCode::internal, "read the server's dump: " + why, ""};
+}
+
+/// Splits a page into its last line and the other lines, and counts the other lines. Each line must
+/// be complete.
+Result<DumpPage> read_dump_page(std::string_view body, const json::DumpNext& from) {
+  constexpr const char* kOtherCounts = "the lines of the page do not match its counts";
+  if (!body.ends_with('\n')) return bad_page("the page is truncated");
+  const std::size_t last = body.substr(0, body.size() - 1).rfind('\n') + 1;
+  DumpPage page{.lines = std::string(body.substr(0, last))};
+  for (std::string_view rest = page.lines; !rest.empty();) {
+    const std::size_t size = rest.find('\n') + 1;
+    const auto kind = json::kind_of_dump_line(rest.substr(0, size));
+    if (!kind) return bad_page(kind.error().message);
+    json::count_line(page.counts, *kind);
+    rest.remove_prefix(size);
+  }
+  Result<json::DumpLine> end = json::parse_dump_line(body.substr(last));
+  if (!end) return bad_page(end.error().message);
+  if (auto* next = std::get_if<json::DumpNext>(&*end)) {
+    const json::LineCounts counts = std::exchange(next->counts, {});
+    if (counts != page.counts) return bad_page(kOtherCounts);
+    if (next->after <= from.after && next->schedule <= from.schedule) {
+      return bad_page("the next page does not begin after this page");
+    }
+    page.next = std::move(*next);
+    return page;
+  }
+  const auto* whole = std::get_if<json::DumpEnd>(&*end);
+  if (whole == nullptr || whole->counts != page.counts) {
+    return bad_page(kOtherCounts);
+  }
+  page.external = whole->external;
+  return page;
+}
+
+/// Returns the page that starts at `from`. Errors: `internal` for an incomplete page.
+Result<DumpPage> dump_page(Client& client, const json::DumpNext& from) {
+  std::string query;
+  if (from.after != TaskId{}) query += "?after=" + to_string(from.after);
+  if (!from.schedule.empty()) {
+    query += (query.empty() ? "?" : "&");
+    query += "after_schedule=" + percent_encode(from.schedule);
+  }
+  const auto read = [&from](std::string_view body) { return read_dump_page(body, from); };
+  return to_result(ClientInternals::of(client).call(get_call("/v1/dump" + query), read));
+}
+
+/// Restores up to kMaxBatchTasks lines of a dump, each with its line feed.
+Result<json::RestoreAnswer> restore_lines(Client& client, std::string lines) {
+  ServerCall call = post_call("/v1/restore", std::move(lines));
+  call.request.headers = {{"content-type", std::string(json::kDumpContentType)}};
+  return to_result(ClientInternals::of(client).call(call, json::parse_restored));
+}
+
 }  // namespace
 
-Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
+Result<DumpCounts> write_dump(Client& client, std::ostream& out,
                               const std::function<void(std::uint64_t)>& at) {
   DumpCounts counts;
-  for (std::optional<ApiClient::DumpCursor> from = ApiClient::DumpCursor{}; from;) {
-    ASSIGN_OR_RETURN(ApiClient::DumpPage page, client.dump(*from));
+  for (std::optional<json::DumpNext> from = json::DumpNext{}; from;) {
+    ASSIGN_OR_RETURN(DumpPage page, dump_page(client, *from));
     counts.lines += page.counts;
     counts.external += page.external;
     if (!(out << page.lines)) return stream_error("write");
@@ -171,7 +237,7 @@ Result<void> DumpRestore::add(std::string_view line, std::uint64_t number) {
 
 Result<void> DumpRestore::send() {
   if (numbers_.empty()) return ok();
-  ASSIGN_OR_RETURN(const json::RestoreAnswer answer, client_.restore(std::move(part_)));
+  ASSIGN_OR_RETURN(const json::RestoreAnswer answer, restore_lines(client_, std::move(part_)));
   for (const auto& [line, error] : answer.errors) {
     if (line > numbers_.size()) {
       return Error{ErrorCode::internal, "the server's answer names a line that was not sent", ""};

@@ -18,7 +18,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "client/api_client.h"
+#include "detent/client.h"
+#include "protocol/json/dump.h"
 
 namespace detent {
 
@@ -29,7 +30,7 @@ struct DumpCounts {
 
 /// Dumps all queues, tasks and schedules to `out`. Calls `at` after each page with the number of
 /// tasks so far. Errors: the client's errors; unavailable if `out` cannot be written.
-Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
+Result<DumpCounts> write_dump(Client& client, std::ostream& out,
                               const std::function<void(std::uint64_t)>& at);
 
 /// True if the last line is the end of a dump. Reads only that line, and then goes back to the
@@ -47,7 +48,7 @@ class DumpRestore {
   struct Events {
     /// A line of the input was refused. Lines are counted from 1.
     std::function<void(std::uint64_t line, const Error&)> on_refused = [](auto, const auto&) {};
-    /// A part was restored; client.last_answer() is the server's answer.
+    /// A part was restored. The client's last answer is that of the part (client_impl.h).
     std::function<void()> on_part = [] {};
   };
   struct Report {
@@ -66,7 +67,7 @@ class DumpRestore {
   };
 
   /// `client` must outlive it.
-  DumpRestore(ApiClient& client, Events events) : client_(client), events_(std::move(events)) {}
+  DumpRestore(Client& client, Events events) : client_(client), events_(std::move(events)) {}
 
   /// Restores all lines of `in`. Call it once. Errors: the client's errors, and unreadable input.
   /// Lines that were restored before an error stay restored.
@@ -81,7 +82,7 @@ class DumpRestore {
   void refuse(std::uint64_t number, const Error& error);
   Result<void> send();
 
-  ApiClient& client_;
+  Client& client_;
   const Events events_;
   std::string part_;                    // lines to send next
   std::vector<std::uint64_t> numbers_;  // numbers of these lines in the whole input

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -55,8 +54,7 @@ class DumpCopyTest : public testing::Test {
 
   test::Script script_;
   test::DumpServer server_{script_};
-  ApiClient client_{std::make_unique<test::ScriptedHttp>(script_),
-                    std::make_unique<test::ScriptedHttp>(script_)};
+  Client client_ = test::scripted_client(script_);
   std::ostringstream out_;
   std::vector<std::uint64_t> progress_;
   std::vector<std::pair<std::uint64_t, std::string>> refused_;
@@ -271,6 +269,105 @@ TEST_F(DumpCopyTest, SchedulesTravelAndAreRestoredAfterAllTasks) {
   EXPECT_EQ(report.schedules_there, 2U);
   text.replace(text.find("\"schedules\":2"), 13, "\"schedules\":3");
   EXPECT_FALSE(restore(text).is_count_right);
+}
+
+// ---- the pages of a dump ----
+
+constexpr const char* kEnd = R"("end":true)";
+
+/// The last line of a page: `what` names the next page or the end, and the counts follow.
+std::string last_line(const std::string& what, const json::LineCounts& counts) {
+  std::string line;
+  json::append_dump_line(line, json::DumpEnd{counts});
+  return line.replace(1, std::string(kEnd).size(), what);
+}
+
+/// A server that answers with one body after the other.
+class DumpPageTest : public testing::Test {
+ protected:
+  /// Dumps a server that answers with `pages`.
+  Result<DumpCounts> dump(std::vector<std::string> pages) {
+    script_.asked.clear();
+    out_.str("");
+    script_.respond = [this, pages = std::move(pages)](const net::HttpRequest&) {
+      return Result<net::HttpResponse>({.body = pages.at(script_.asked.size() - 1)});
+    };
+    return write_dump(client_, out_, [](std::uint64_t) {});
+  }
+  std::vector<std::string> asked() const {
+    std::vector<std::string> targets;
+    for (const net::HttpRequest& request : script_.asked) targets.push_back(request.target);
+    return targets;
+  }
+
+  test::Script script_;
+  Client client_ = test::scripted_client(script_);
+  std::ostringstream out_;
+};
+
+TEST_F(DumpPageTest, APageHasCountsAndTheStartOfTheNextPage) {
+  const std::string lines =
+      "{\"queue\":{\"queue\":\"q\"}}\n{\"task\":{\"id\":1}}\n{\"damaged\":\"512\"}\n";
+  const json::LineCounts counts{.queues = 1, .tasks = 1, .damaged = 1};
+  const auto dumped = dump(
+      {lines + last_line(R"("next":"512")", counts), last_line(R"("end":true,"external":3)", {})});
+  ASSERT_TRUE(dumped) << dumped.error().message;
+  EXPECT_EQ(dumped->lines, counts);
+  EXPECT_EQ(dumped->external, 3U);
+  EXPECT_TRUE(out_.str().starts_with(lines)) << out_.str();
+  EXPECT_EQ(asked(), (std::vector<std::string>{"/v1/dump", "/v1/dump?after=512"}));
+  EXPECT_EQ(dump({last_line(kEnd, {})}).value().external, 0U);
+}
+
+TEST_F(DumpPageTest, TheNextPageMayBeginWithinTheSchedules) {
+  const std::string schedule = "{\"schedule\":{}}\n";
+  const std::string next = R"("next":null,"next_schedule":"s")";
+  const std::string later = R"("next":"256","next_schedule":"a/b")";
+  const std::string end = schedule + last_line(kEnd, {.schedules = 1});
+  ASSERT_TRUE(dump({schedule + last_line(next, {.schedules = 1}), end}));
+  EXPECT_EQ(asked(), (std::vector<std::string>{"/v1/dump", "/v1/dump?after_schedule=s"}));
+  ASSERT_TRUE(dump({schedule + last_line(later, {.schedules = 1}), end}));
+  EXPECT_EQ(asked().at(1), "/v1/dump?after=256&after_schedule=a%2Fb");
+  EXPECT_EQ(dump({schedule + last_line(kEnd, {})}).error().code, ErrorCode::internal);
+  const std::string again = last_line(next, {});
+  EXPECT_EQ(dump({again, again}).error().code, ErrorCode::internal) << "back to where it began";
+}
+
+TEST_F(DumpPageTest, AnIncompletePageIsAnError) {
+  const std::string end = last_line(kEnd, {});
+  const std::string first = last_line(R"("next":"256")", {});
+  const std::string next = R"("next":"512")";
+  for (const std::string& body : {
+           std::string(), end.substr(0, end.size() - 1),  // no line feed
+           std::string("{\"task\":{}}\n"),                // no last line
+           last_line(kEnd, {.tasks = 1}),                 // other counts
+           last_line(kEnd, {.queues = 1}),                // likewise
+           last_line(kEnd, {.damaged = 1}),               // likewise
+           last_line(next, {.queues = 1}),                // likewise
+           std::string("{\"end\":true}\n"),               // no counts
+           "{\"ta\n" + end,                               // not a valid line
+           first,                                         // back to where it began
+       }) {
+    EXPECT_EQ(dump({first, body}).error().code, ErrorCode::internal) << body;
+  }
+}
+
+TEST_F(DumpPageTest, ARestoreSendsItsLinesAndReadsTheResults) {
+  const json::RestoreAnswer told{.restored = 1, .errors = {{2, {ErrorCode::conflict, "no", ""}}}};
+  script_.answer = net::HttpResponse{.body = json::render_restored(told)};
+  std::vector<std::pair<std::uint64_t, std::string>> refused;
+  DumpRestore restore(client_, {.on_refused = [&](std::uint64_t line, const Error& error) {
+                        refused.emplace_back(line, error.message);
+                      }});
+  const std::string lines = "{\"task\":{}}\n{\"task\":{}}\n";
+  std::istringstream in(lines);
+  ASSERT_TRUE(restore.run(in));
+  EXPECT_EQ(restore.report().restored, 1U);
+  EXPECT_EQ(refused, (std::vector<std::pair<std::uint64_t, std::string>>{{2, "no"}}));
+  ASSERT_EQ(script_.asked.size(), 1U);
+  EXPECT_EQ(script_.asked[0].target, "/v1/restore");
+  EXPECT_EQ(script_.asked[0].body, lines);
+  EXPECT_EQ(script_.asked[0].header("content-type"), "application/x-ndjson");
 }
 
 }  // namespace

@@ -8,10 +8,8 @@
 #include <csignal>
 #include <deque>
 #include <exception>
-#include <functional>
 #include <map>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,12 +46,12 @@ ClientError lost_lease(std::uint64_t id, const char* rest = "") {
           .message = "the lease of task " + std::to_string(id) + " was lost" + rest};
 }
 
-bool is_conflict(const ClientResult<LeaseOutcome>& outcome) {
-  return outcome && outcome.value() == LeaseOutcome::conflict;
+bool is_conflict(const ClientResult<client::LeaseStatus>& outcome) {
+  return outcome && *outcome == client::LeaseStatus::conflict;
 }
 
 /// True if the client does not know whether the call took effect.
-bool is_unknown(const ClientResult<LeaseOutcome>& outcome) {
+bool is_unknown(const ClientResult<client::LeaseStatus>& outcome) {
   return !outcome && outcome.error().code == ClientError::Code::unavailable;
 }
 
@@ -82,7 +80,7 @@ std::optional<milliseconds> within_limits(std::optional<milliseconds> delay) {
 /// stop() waits for the first.
 class Worker::Impl {
  public:
-  Impl(Client::Impl& client, std::string queue, Handler handler, WorkerOptions options)
+  Impl(ClientInternals::Impl& client, std::string queue, Handler handler, WorkerOptions options)
       : client_(client),
         queue_(std::move(queue)),
         handler_(std::move(handler)),
@@ -99,10 +97,8 @@ class Worker::Impl {
 
  private:
   using Leases = std::vector<std::string>;
-  using Outcomes = Results<LeaseOutcome>;
-  /// A call of one of the lease verbs: complete, fail, extend or release.
-  using Verb = std::function<Result<std::vector<Result<LeaseOutcome>>>(
-      ApiClient&, std::span<const std::string>)>;
+  using Outcomes = Results<client::LeaseStatus>;
+  using Verb = ClientInternals::Impl::LeaseVerb;
 
   // The functions of the threads.
   void lease_on() DETENT_EXCLUDES(mu_);
@@ -111,8 +107,8 @@ class Worker::Impl {
 
   /// Waits for room, and returns the number of tasks to lease. Returns 0 if the worker must stop.
   std::size_t await_room() DETENT_EXCLUDES(mu_);
-  ClientResult<std::vector<json::LeasedTaskAnswer>> lease(std::size_t max) DETENT_EXCLUDES(mu_);
-  void take(std::vector<json::LeasedTaskAnswer> tasks) DETENT_EXCLUDES(mu_);
+  ClientResult<std::vector<client::LeasedTask>> lease(std::size_t max) DETENT_EXCLUDES(mu_);
+  void take(std::vector<client::LeasedTask> tasks) DETENT_EXCLUDES(mu_);
   /// Waits for a task. Returns null if the worker must stop and no task is left.
   std::shared_ptr<Held> next_task() DETENT_EXCLUDES(mu_);
   WorkResult handle(const WorkTask& task) const;
@@ -136,7 +132,7 @@ class Worker::Impl {
   MonotonicTime lease_end_from_now() const;
 
   // Constant after construction.
-  Client::Impl& client_;
+  ClientInternals::Impl& client_;
   const std::string queue_;
   const Handler handler_;
   const WorkerOptions options_;
@@ -233,7 +229,7 @@ std::size_t Worker::Impl::await_room() {
   return is_stopping_ ? 0 : capacity_ - held_.size();
 }
 
-ClientResult<std::vector<json::LeasedTaskAnswer>> Worker::Impl::lease(std::size_t max) {
+ClientResult<std::vector<client::LeasedTask>> Worker::Impl::lease(std::size_t max) {
   ClientConnection* poll = nullptr;
   {
     const MutexLock lock(mu_);
@@ -245,23 +241,22 @@ ClientResult<std::vector<json::LeasedTaskAnswer>> Worker::Impl::lease(std::size_
     }
     poll = poll_.get();
   }
-  const LeaseRequest request{.queue = queue_,
-                             .max = std::min(max, kMaxLeaseTasks),
-                             .visibility_timeout = options_.visibility_timeout,
-                             .worker = name_};
-  return poll->call(Repeat::never,
-                    [&](ApiClient& api) { return api.lease(request, options_.wait); });
+  const client::LeaseOptions options{.max = std::min(max, kMaxLeaseTasks),
+                                     .wait = options_.wait,
+                                     .visibility_timeout = options_.visibility_timeout,
+                                     .worker = name_};
+  return poll->call(lease_call(queue_, options), json::parse_leased_tasks);
 }
 
-void Worker::Impl::take(std::vector<json::LeasedTaskAnswer> tasks) {
+void Worker::Impl::take(std::vector<client::LeasedTask> tasks) {
   Leases late;
   {
     const MutexLock lock(mu_);
     const MonotonicTime lease_end = lease_end_from_now();
-    for (json::LeasedTaskAnswer& task : tasks) {
+    for (client::LeasedTask& task : tasks) {
       auto held = std::make_shared<Held>();
       held->lease_end = lease_end;
-      held->task.task = to_client(std::move(task));
+      held->task.task = std::move(task);
       held->task.abandoned = held->abandon.get_token();
       const std::string& lease = held->task.task.lease;
       held_.emplace(lease, held);
@@ -286,9 +281,7 @@ Worker::Impl::Leases Worker::Impl::drop_waiting() {
 void Worker::Impl::release(const Leases& leases) {
   if (leases.empty()) return;
   // If a lease cannot be released, it expires later. So the results are ignored.
-  (void)tell(leases, [](ApiClient& api, std::span<const std::string> some) {
-    return api.release(some, json::Release{});
-  });
+  (void)tell(leases, [](auto some) { return release_call(some, {}); });
   forget(leases);
 }
 
@@ -309,9 +302,7 @@ void Worker::Impl::extend_on() {
     const MutexLock lock(mu_);
     return is_over_;
   };
-  const auto extend = [this](ApiClient& api, std::span<const std::string> some) {
-    return api.extend(some, options_.visibility_timeout);
-  };
+  const auto extend = [this](auto some) { return extend_call(some, options_.visibility_timeout); };
   const milliseconds third = options_.visibility_timeout / 3;
   for (std::size_t failures = 0; !is_over();) {
     const milliseconds pause = failures == 0 ? third : std::min(third, pause_after(failures));
@@ -438,14 +429,14 @@ WorkResult Worker::Impl::handle(const WorkTask& task) const {
 /// Repeats the report until the server gives a result for the lease, or the lease has expired.
 void Worker::Impl::report(Held& held, const WorkResult& result) {
   const Leases leases{held.task.task.lease};
-  const auto verb = [&result](ApiClient& api, std::span<const std::string> some) {
+  const auto verb = [&result](auto some) {
     const auto* retry = std::get_if<Retry>(&result);
-    if (retry == nullptr) return api.complete(some);
-    return api.fail(some, {.delay = within_limits(retry->delay), .error = retry->error});
+    if (retry == nullptr) return complete_call(some);
+    return fail_call(some, {.error = retry->error, .delay = within_limits(retry->delay)});
   };
   std::size_t failures = 0;
   do {
-    const ClientResult<LeaseOutcome> outcome = tell(leases, verb).front();
+    const ClientResult<client::LeaseStatus> outcome = tell(leases, verb).front();
     if (is_conflict(outcome)) {
       // A report that was answered with `unavailable` may have taken effect.
       const char* const or_done = failures > 0 ? ", or an earlier report was carried out" : "";
@@ -468,8 +459,7 @@ bool Worker::Impl::rest(Held& held, milliseconds pause) {
 
 Worker::Impl::Outcomes Worker::Impl::tell(const Leases& leases, const Verb& verb,
                                           std::optional<milliseconds> retry_for) {
-  auto results =
-      client_.call_each(Repeat::always, std::span<const std::string>(leases), verb, retry_for);
+  auto results = client_.call_leases(leases, verb, retry_for);
   ClientError failure =
       results ? ClientError{.message = "the server's answer has results for other leases"}
               : results.error();
@@ -487,8 +477,8 @@ Worker::Impl::Outcomes Worker::Impl::tell(const Leases& leases, const Verb& verb
 // -------------------------------------------------------------------------------
 
 Worker::Worker(Client& client, std::string queue, Handler handler, WorkerOptions options)
-    : impl_(std::make_unique<Impl>(*client.impl_, std::move(queue), std::move(handler),
-                                   std::move(options))) {}
+    : impl_(std::make_unique<Impl>(ClientInternals::of(client), std::move(queue),
+                                   std::move(handler), std::move(options))) {}
 
 Worker::~Worker() {
   stop();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/wall_time.h"
+#include "client/client_impl.h"
 #include "detent/check.h"
 #include "store/record_format.h"
 
@@ -28,7 +29,7 @@ Error claimed(TaskId id) {
           ""};
 }
 
-Result<Task> decode(std::string_view key, const Payload& payload) {
+Result<Task> decode(std::string_view key, const client::Payload& payload) {
   const std::optional<TaskId> id = parse_task_id(key);
   if (!id) {
     return Error{ErrorCode::data_loss, "its key \"" + std::string(key) + "\" is not a task id", ""};
@@ -52,13 +53,13 @@ Error of_another_folder(const RemoteDetentOptions& options) {
           "queue"};
 }
 
-TaskKey generation_task(const RemoteDetentOptions& options) {
+client::TaskKey generation_task(const RemoteDetentOptions& options) {
   return {RemoteDetentScheduler::folder_queue(options.queue),
           std::string(RemoteDetentScheduler::kGenerationKey)};
 }
 
-bool has_ended(TaskState state) {
-  return state == TaskState::completed || state == TaskState::cancelled;
+bool has_ended(client::TaskState state) {
+  return state == client::TaskState::completed || state == client::TaskState::cancelled;
 }
 
 }  // namespace
@@ -78,16 +79,18 @@ Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
   if (options.lead < milliseconds{0} || options.lead > kMaxDelay) {
     return Error{ErrorCode::invalid_argument, "must be 0 to 4294967295 s", "lead"};
   }
-  ASSIGN_OR_RETURN(ApiClient client,
-                   ApiClient::create(options.url, options.timeout,
-                                     {.token = options.token, .ca_file = options.ca_file}));
+  ASSIGN_OR_RETURN(Client client,
+                   make_client_without_repeats(options.url, {.token = options.token,
+                                                             .ca_file = options.ca_file,
+                                                             .timeout = options.timeout}));
   return std::make_unique<RemoteDetentScheduler>(std::move(client), options);
 }
 
 /// Adds `verb` to an error; the client has already named the address. The next call sets up the
 /// queue again, because another server may answer it.
-Error RemoteDetentScheduler::failed(std::string_view verb, Error error) {
+Error RemoteDetentScheduler::failed(std::string_view verb, const ClientError& failure) {
   is_queue_set_up_ = false;
+  Error error = to_error(failure);
   if (error.code == ErrorCode::unavailable) {
     error.message += "; start the detent server that --external names; Detent tries again";
   }
@@ -100,13 +103,14 @@ bool RemoteDetentScheduler::keeps(const Task& task) const {
 
 /// A claim that expires is a failed attempt there. So the task gets the most attempts, and a short
 /// backoff.
-ScheduleRequest RemoteDetentScheduler::request_for(const Task& task) const {
+client::NewTask RemoteDetentScheduler::copy_for(const Task& task) const {
   constexpr milliseconds kPause{1'000};
   return {.queue = options_.queue,
-          .payload = {.kind = Payload::Kind::bytes, .data = encode_record(task)},
-          .rules = {.max_attempts = kMaxAttempts, .backoff = Backoff{kPause, kPause}},
+          .payload = {.kind = client::Payload::Kind::bytes, .data = encode_record(task)},
           .due = std::max(task.due_at - options_.lead, WallTime{}),
-          .key = to_string(task.id)};
+          .key = to_string(task.id),
+          .max_attempts = kMaxAttempts,
+          .backoff = client::Backoff{kPause, kPause}};
 }
 
 Result<void> RemoteDetentScheduler::set_up_queue() {
@@ -121,11 +125,9 @@ Result<void> RemoteDetentScheduler::set_up_queue() {
 /// Sets both retentions to 0, so that a key is free as soon as its task ends: this server may hand
 /// over the same task again.
 Result<void> RemoteDetentScheduler::drop_ended(const std::string& queue) {
-  ApiClient::QueuePatch patch;
-  patch.key_retention = milliseconds{0};
-  patch.retention = milliseconds{0};
-  if (auto changed = client_.change_queue(queue, patch); !changed) {
-    return failed("set up queue " + queue, std::move(changed).error());
+  const client::QueueChange change{.retention = milliseconds{0}, .key_retention = milliseconds{0}};
+  if (const auto changed = client_.change_queue(queue, change); !changed) {
+    return failed("set up queue " + queue, changed.error());
   }
   return ok();
 }
@@ -133,53 +135,53 @@ Result<void> RemoteDetentScheduler::drop_ended(const std::string& queue) {
 /// The first server that comes becomes the owner: of two that come at the same time, only one can
 /// create the task with the key.
 Result<void> RemoteDetentScheduler::expect_own_folder() {
-  const TaskKey name{folder_queue(options_.queue), std::string(kFolderKey)};
-  const Payload payload{.kind = Payload::Kind::bytes, .data = options_.folder};
+  const client::TaskKey name{folder_queue(options_.queue), std::string(kFolderKey)};
+  const client::Payload payload{.kind = client::Payload::Kind::bytes, .data = options_.folder};
   const auto answer = client_.schedule(
       {.queue = name.queue, .payload = payload, .due = milliseconds{kMaxDelay}, .key = name.key});
   if (answer) return ok();
   const std::string verb = "read the owner of queue " + options_.queue;
-  if (answer.error().code != ErrorCode::conflict) return failed(verb, answer.error());
-  auto there = client_.get(name);
-  if (!there && there.error().code == ErrorCode::not_found) {
+  if (answer.error().code != ClientError::Code::conflict) return failed(verb, answer.error());
+  const auto there = client_.get(name);
+  if (!there && there.error().code == ClientError::Code::not_found) {
     return Error{ErrorCode::unavailable, verb + ": the owner has just changed; Detent tries again",
                  ""};
   }
-  if (!there) return failed(verb, std::move(there).error());
-  if (there->task.payload == payload) return ok();
+  if (!there) return failed(verb, there.error());
+  if (there->payload == payload) return ok();
   return of_another_folder(options_);
 }
 
 Result<void> RemoteDetentScheduler::put(std::span<const Task> tasks) {
   TRY(set_up_queue());
   while (!tasks.empty()) {
-    std::vector<ScheduleRequest> requests;
-    for (std::size_t bytes = 0; requests.size() < std::min(tasks.size(), kMaxLeaseTasks);) {
-      requests.push_back(request_for(tasks[requests.size()]));
-      bytes += requests.back().payload.data.size();
+    std::vector<client::NewTask> copies;
+    for (std::size_t bytes = 0; copies.size() < std::min(tasks.size(), kMaxLeaseTasks);) {
+      copies.push_back(copy_for(tasks[copies.size()]));
+      bytes += copies.back().payload.data.size();
       if (bytes >= kPartBytes) break;
     }
-    TRY(put_part(tasks.first(requests.size()), requests));
-    tasks = tasks.subspan(requests.size());
+    TRY(put_part(tasks.first(copies.size()), copies));
+    tasks = tasks.subspan(copies.size());
   }
   return ok();
 }
 
 Result<void> RemoteDetentScheduler::put_part(std::span<const Task> tasks,
-                                             std::span<const ScheduleRequest> requests) {
+                                             std::span<const client::NewTask> copies) {
   const std::string verb = "put " + std::to_string(tasks.size()) + " tasks";
-  const auto answers = client_.schedule_batch(requests);
+  const auto answers = client_.schedule_many(copies);
   if (!answers) return failed(verb, answers.error());
-  if (answers->size() != requests.size()) {
+  if (answers->size() != copies.size()) {
     return Error{ErrorCode::internal, verb + ": " + std::to_string(answers->size()) + " answers",
                  ""};
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const Result<ApiClient::AcceptedTask>& answer = (*answers)[i];
+    const ClientResult<client::ScheduledTask>& answer = (*answers)[i];
     if (answer && !answer->was_there) {
       tokens_.erase(tasks[i].id);
-    } else if (answer || answer.error().code == ErrorCode::conflict) {
-      TRY(replace(tasks[i].id, requests[i]));
+    } else if (answer || answer.error().code == ClientError::Code::conflict) {
+      TRY(replace(tasks[i].id, copies[i]));
     } else {
       return failed(verb, answer.error());
     }
@@ -188,11 +190,11 @@ Result<void> RemoteDetentScheduler::put_part(std::span<const Task> tasks,
 }
 
 /// Replaces the task also if it is the same one, because a delayed request may still remove it.
-Result<void> RemoteDetentScheduler::replace(TaskId id, const ScheduleRequest& request) {
+Result<void> RemoteDetentScheduler::replace(TaskId id, const client::NewTask& copy) {
   TRY(forget(std::span(&id, 1)));
-  const auto answer = client_.schedule(request);
+  const auto answer = client_.schedule(copy);
   if (answer && !answer->was_there) return ok();
-  if (!answer && answer.error().code != ErrorCode::conflict) {
+  if (!answer && answer.error().code != ClientError::Code::conflict) {
     return failed("put task " + to_string(id), answer.error());
   }
   is_queue_set_up_ = false;
@@ -204,26 +206,27 @@ Result<void> RemoteDetentScheduler::replace(TaskId id, const ScheduleRequest& re
 }
 
 /// Returns the task there; std::nullopt if there is none or it has ended.
-Result<std::optional<TaskSnapshot>> RemoteDetentScheduler::look_up(TaskId id) {
-  auto found = client_.get(TaskKey{options_.queue, to_string(id)});
+Result<std::optional<client::Task>> RemoteDetentScheduler::look_up(TaskId id) {
+  auto found = client_.get(client::TaskKey{options_.queue, to_string(id)});
   if (found && !has_ended(found->state)) return std::optional(*std::move(found));
-  if (found || found.error().code == ErrorCode::not_found) return std::optional<TaskSnapshot>();
-  return failed("find task " + to_string(id), std::move(found).error());
+  const bool is_gone = found || found.error().code == ClientError::Code::not_found;
+  if (is_gone) return std::optional<client::Task>();
+  return failed("find task " + to_string(id), found.error());
 }
 
 Result<CancelOutcome> RemoteDetentScheduler::cancel(TaskId id) {
   TRY(set_up_queue());
-  ASSIGN_OR_RETURN(const std::optional<TaskSnapshot> there, look_up(id));
+  ASSIGN_OR_RETURN(const std::optional<client::Task> there, look_up(id));
   if (!there) return CancelOutcome::not_there;
-  const Result<void> cancelled = client_.cancel(there->task.id);
+  const ClientResult<void> cancelled = client_.cancel(there->id);
   if (cancelled) {
     tokens_.erase(id);  // the token of a claim that had expired
     return CancelOutcome::cancelled;
   }
   switch (cancelled.error().code) {
-    case ErrorCode::not_found:
+    case ClientError::Code::not_found:
       return CancelOutcome::not_there;
-    case ErrorCode::conflict:
+    case ClientError::Code::conflict:
       return CancelOutcome::being_handed_back;
     default:
       return failed("cancel task " + to_string(id), cancelled.error());
@@ -232,9 +235,9 @@ Result<CancelOutcome> RemoteDetentScheduler::cancel(TaskId id) {
 
 Result<std::optional<Task>> RemoteDetentScheduler::find(TaskId id) {
   TRY(set_up_queue());
-  ASSIGN_OR_RETURN(const std::optional<TaskSnapshot> there, look_up(id));
+  ASSIGN_OR_RETURN(const std::optional<client::Task> there, look_up(id));
   if (!there) return std::optional<Task>();
-  ASSIGN_OR_RETURN(Task task, decode_record(id, there->task.payload.data));
+  ASSIGN_OR_RETURN(Task task, decode_record(id, there->payload.data));
   return std::optional(std::move(task));
 }
 
@@ -244,14 +247,12 @@ Result<Taken> RemoteDetentScheduler::take(const TakeRequest& request) {
   Taken taken;
   for (std::size_t left = request.limit; left > 0;) {
     const std::size_t most = std::min(left, kPartLeases);
-    auto leased =
-        client_.lease({.queue = options_.queue,
-                       .max = most,
-                       .visibility_timeout = std::min(request.claim, kMaxVisibilityTimeout),
-                       .worker = "external"},
-                      milliseconds{0});
-    if (!leased) return failed("take tasks", std::move(leased).error());
-    for (const ApiClient::LeasedTask& one : *leased) {
+    const auto leased = client_.lease(
+        options_.queue, {.max = most,
+                         .visibility_timeout = std::min(request.claim, kMaxVisibilityTimeout),
+                         .worker = "external"});
+    if (!leased) return failed("take tasks", leased.error());
+    for (const client::LeasedTask& one : *leased) {
       auto task = decode(one.key, one.payload);
       if (task) {
         tokens_.insert_or_assign(task->id, one.lease);
@@ -272,11 +273,11 @@ Result<Taken> RemoteDetentScheduler::take(const TakeRequest& request) {
 /// After a crash between the two requests, the record is taken again, and the first request finds
 /// its own copy by the key. This key is the other server's id of the task, because the key of the
 /// task itself may be damaged.
-Result<void> RemoteDetentScheduler::set_aside(const ApiClient::LeasedTask& leased) {
-  const ScheduleRequest copy{.queue = damaged_queue(options_.queue),
+Result<void> RemoteDetentScheduler::set_aside(const client::LeasedTask& leased) {
+  const client::NewTask copy{.queue = damaged_queue(options_.queue),
                              .payload = leased.payload,
                              .due = WallTime{},
-                             .key = to_string(leased.id)};
+                             .key = std::to_string(leased.id)};
   if (const auto kept = client_.schedule(copy); !kept) {
     return failed("set a damaged record aside", kept.error());
   }
@@ -309,17 +310,17 @@ Result<std::vector<TaskId>> RemoteDetentScheduler::complete_taken(std::span<cons
   }
   if (leases.empty()) return left;
   const std::string verb = "forget " + std::to_string(held.size()) + " tasks";
-  const auto outcomes = client_.complete(leases);
+  const auto outcomes = ClientInternals::of(client_).call_leases(leases, complete_call);
   if (!outcomes) return failed(verb, outcomes.error());
   if (outcomes->size() != held.size()) {
     return Error{ErrorCode::internal, verb + ": " + std::to_string(outcomes->size()) + " answers",
                  ""};
   }
   for (std::size_t i = 0; i < held.size(); ++i) {
-    const Result<LeaseOutcome>& outcome = (*outcomes)[i];
+    const ClientResult<client::LeaseStatus>& outcome = (*outcomes)[i];
     if (!outcome) return failed(verb, outcome.error());
     tokens_.erase(held[i]);
-    if (*outcome == LeaseOutcome::conflict) left.push_back(held[i]);
+    if (*outcome == client::LeaseStatus::conflict) left.push_back(held[i]);
   }
   return left;
 }
@@ -334,10 +335,9 @@ Result<std::uint64_t> RemoteDetentScheduler::size() {
   TRY(set_up_queue());
   const auto queue = client_.queue(options_.queue);
   if (queue) {
-    const QueueStats& stats = queue->stats;
-    return stats.scheduled + stats.ready + stats.leased + stats.dead;
+    return queue->scheduled + queue->ready + queue->leased + queue->dead;
   }
-  if (queue.error().code == ErrorCode::not_found) return std::uint64_t{0};
+  if (queue.error().code == ClientError::Code::not_found) return std::uint64_t{0};
   return failed("count tasks", queue.error());
 }
 
@@ -350,13 +350,14 @@ Result<void> RemoteDetentScheduler::stamp(std::uint64_t before, std::uint64_t ge
                      ", expected " + std::to_string(before),
                  ""};
   }
-  const TaskKey name = generation_task(options_);
-  const Payload payload{.kind = Payload::Kind::json, .data = std::to_string(generation)};
+  const client::TaskKey name = generation_task(options_);
+  const client::Payload payload{.kind = client::Payload::Kind::json,
+                                .data = std::to_string(generation)};
   const auto edited = client_.edit(name, {.payload = payload});
   if (edited) return ok();
   // If an earlier generation is gone, the other server has just lost it, together with other
   // changes.
-  const bool is_first = before == 0 && edited.error().code == ErrorCode::not_found;
+  const bool is_first = before == 0 && edited.error().code == ClientError::Code::not_found;
   if (!is_first) {
     Error error = failed(verb, edited.error());
     if (error.code == ErrorCode::not_found) error.code = ErrorCode::unavailable;
@@ -371,13 +372,13 @@ Result<void> RemoteDetentScheduler::stamp(std::uint64_t before, std::uint64_t ge
 Result<std::uint64_t> RemoteDetentScheduler::generation() {
   TRY(set_up_queue());
   const auto there = client_.get(generation_task(options_));
-  if (there) return parse_generation(there->task.payload.data);
-  if (there.error().code == ErrorCode::not_found) return std::uint64_t{0};
+  if (there) return parse_generation(there->payload.data);
+  if (there.error().code == ClientError::Code::not_found) return std::uint64_t{0};
   return failed("read the generation", there.error());
 }
 
 std::string RemoteDetentScheduler::stamp_command(std::uint64_t generation) const {
-  const TaskKey name = generation_task(options_);
+  const client::TaskKey name = generation_task(options_);
   return "detent cancel --queue " + name.queue + " --key " + name.key + server_flag(options_) +
          "; detent put " + name.queue + " " + std::to_string(generation) + " --key " + name.key +
          " --delay 1000000h" + server_flag(options_);

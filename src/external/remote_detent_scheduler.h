@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/api_client.h"
+#include "detent/client.h"
 #include "external/external_scheduler.h"
 
 namespace detent {
@@ -66,8 +66,8 @@ class RemoteDetentScheduler final : public ExternalScheduler {
  public:
   /// Does not connect yet. Errors: invalid_argument; the error names the option.
   static Result<std::unique_ptr<RemoteDetentScheduler>> create(const RemoteDetentOptions& options);
-  /// Uses an existing client. Requires: options that create() accepts.
-  RemoteDetentScheduler(ApiClient client, RemoteDetentOptions options)
+  /// Uses an existing client, which must not repeat calls. Requires: options that create() accepts.
+  RemoteDetentScheduler(Client client, RemoteDetentOptions options)
       : options_(std::move(options)), client_(std::move(client)) {}
   RemoteDetentScheduler(const RemoteDetentScheduler&) = delete;
   RemoteDetentScheduler& operator=(const RemoteDetentScheduler&) = delete;
@@ -97,20 +97,20 @@ class RemoteDetentScheduler final : public ExternalScheduler {
   static constexpr std::string_view kGenerationKey = "generation";
 
  private:
-  ScheduleRequest request_for(const Task& task) const;
-  Error failed(std::string_view verb, Error error);
+  client::NewTask copy_for(const Task& task) const;
+  Error failed(std::string_view verb, const ClientError& error);
   Result<void> set_up_queue();
   Result<void> drop_ended(const std::string& queue);
   Result<void> expect_own_folder();
-  Result<void> put_part(std::span<const Task> tasks, std::span<const ScheduleRequest> requests);
-  Result<void> replace(TaskId id, const ScheduleRequest& request);
-  Result<std::optional<TaskSnapshot>> look_up(TaskId id);
+  Result<void> put_part(std::span<const Task> tasks, std::span<const client::NewTask> copies);
+  Result<void> replace(TaskId id, const client::NewTask& copy);
+  Result<std::optional<client::Task>> look_up(TaskId id);
   Result<void> remove(TaskId id);
   Result<std::vector<TaskId>> complete_taken(std::span<const TaskId> ids);
-  Result<void> set_aside(const ApiClient::LeasedTask& leased);
+  Result<void> set_aside(const client::LeasedTask& leased);
 
   const RemoteDetentOptions options_;
-  ApiClient client_;
+  Client client_;
   bool is_queue_set_up_ = false;
   std::map<TaskId, std::string> tokens_;  // lease tokens of tasks that were taken and not forgotten
 };

@@ -79,8 +79,7 @@ class RemoteDetent : public testing::Test {
   net::HttpResponse batch_;
   net::HttpResponse one_;
   RemoteDetentScheduler remote_{
-      ApiClient(std::make_unique<test::ScriptedHttp>(script_),
-                std::make_unique<test::ScriptedHttp>(script_)),
+      test::scripted_client(script_),
       {.url = "http://far:1", .queue = "far", .folder = "folder-1", .lead = 10min}};
 };
 

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "client/api_client.h"
 #include "detent/clock.h"
 #include "engine/window/load_window.h"
 #include "server/operate/memory_plan.h"
@@ -28,6 +27,7 @@
 #include "task/due_bin.h"
 #include "task/limits.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -131,14 +131,13 @@ ChildServer::Options serving(const std::string& data, const std::string& memory 
 }
 
 /// Schedules the tasks [first, end), all overdue.
-void schedule(ApiClient& client, std::size_t first, std::size_t end) {
-  std::vector<ScheduleRequest> requests;
+void schedule(Client& client, std::size_t first, std::size_t end) {
+  std::vector<client::NewTask> tasks;
   const auto now = std::chrono::floor<std::chrono::milliseconds>(SystemClock().wall_now());
   for (std::size_t i = first; i < end; ++i) {
-    requests.push_back(
-        {.queue = "q", .payload = {.data = std::to_string(i)}, .rules = {}, .due = now - 1min});
+    tasks.push_back({.queue = "q", .payload = {.data = std::to_string(i)}, .due = now - 1min});
   }
-  const auto accepted = client.schedule_batch(requests);
+  const auto accepted = client.schedule_many(tasks);
   ASSERT_TRUE(accepted) << accepted.error().message;
   for (const auto& task : *accepted) ASSERT_TRUE(task);
 }
@@ -146,11 +145,11 @@ void schedule(ApiClient& client, std::size_t first, std::size_t end) {
 /// Leases and completes tasks, and counts the deliveries of each task.
 class Worker {
  public:
-  Worker(ApiClient& client, std::size_t tasks) : client_(client), times_(tasks) {}
+  Worker(Client& client, std::size_t tasks) : client_(client), times_(tasks) {}
 
   /// Handles one batch. Returns its number of tasks.
   std::size_t take(std::chrono::milliseconds wait) {
-    const auto leased = client_.lease({.queue = "q", .max = kMaxLeaseTasks}, wait);
+    const auto leased = client_.lease("q", {.max = kMaxLeaseTasks, .wait = wait});
     EXPECT_TRUE(leased) << leased.error().message;
     if (!leased || leased->empty()) return 0;
     std::vector<std::string> leases;
@@ -161,7 +160,7 @@ class Worker {
     const auto outcomes = client_.complete(leases);
     EXPECT_TRUE(outcomes) << outcomes.error().message;
     if (!outcomes) return 0;
-    for (const auto& outcome : *outcomes) EXPECT_EQ(outcome.value(), LeaseOutcome::done);
+    for (const auto outcome : *outcomes) EXPECT_EQ(outcome, client::LeaseStatus::done);
     return leased->size();
   }
   /// Works until no task is ready.
@@ -172,7 +171,7 @@ class Worker {
   }
   /// Checks that the number of tasks in memory is within the limit.
   void look() {
-    const auto stats = client_.stats();
+    const auto stats = test::stats_of(client_);
     ASSERT_TRUE(stats) << stats.error().message;
     most_loaded_ = std::max<std::size_t>(most_loaded_, stats->loaded);
     EXPECT_LE(stats->loaded, kPlan.max_loaded);
@@ -188,7 +187,7 @@ class Worker {
   std::size_t most_loaded() const noexcept { return most_loaded_; }
 
  private:
-  ApiClient& client_;
+  Client& client_;
   std::vector<std::uint8_t> times_;
   std::size_t rounds_ = 0;
   std::size_t most_loaded_ = 0;
@@ -200,7 +199,7 @@ std::size_t memory_budget() {
   const TestFolder folder;
   ChildServer server(serving(folder / "data"));
   EXPECT_TRUE(server.start());
-  ApiClient client = ApiClient::create(server.url()).value();
+  Client client = test::client_of(server.url());
   schedule(client, 0, kMaxLeaseTasks);
   Worker(client, kMaxLeaseTasks).drain();
   return server.peak_resident_bytes() + kMemory + 2 * kJobBytes;
@@ -214,19 +213,19 @@ void expect_within(std::size_t budget, std::size_t peak) {
 }
 
 /// Waits until all tasks are ready, and checks the memory during the wait. No worker takes tasks.
-void await_all_ready(ApiClient& client, Worker& worker, std::size_t tasks) {
+void await_all_ready(Client& client, Worker& worker, std::size_t tasks) {
   while (!testing::Test::HasFailure()) {
-    const auto stats = client.stats();
+    const auto stats = test::stats_of(client);
     ASSERT_TRUE(stats) << stats.error().message;
     if (stats->all.ready == tasks) return;
     worker.look();
-    ASSERT_TRUE(client.lease({.queue = "another"}, 100ms));  // a pause, so that the server can work
+    ASSERT_TRUE(client.lease("another", {.wait = 100ms}));  // a pause, so that the server can work
   }
 }
 
 /// Waits until /readyz reports ready. Returns false if the server ended, or if its output reported
 /// ready before /readyz did.
-bool becomes_ready(ChildServer& server, ApiClient& client) {
+bool becomes_ready(ChildServer& server, Client& client) {
   while (!client.ready()) {
     const Result<bool> has_said = server.await_ready(1ms);
     if (!has_said) return false;
@@ -245,7 +244,7 @@ TEST(Boot, HandsOutAllThatIsOverdueWithinItsMemory) {
   const FilledFolder folder(backlog);
   ChildServer server(serving(folder.path()));
   ASSERT_TRUE(server.start());
-  ApiClient client = ApiClient::create(server.url()).value();
+  Client client = test::client_of(server.url());
   schedule(client, backlog.tasks - backlog.accepted_late, backlog.tasks);
   server.kill();
 
@@ -263,7 +262,7 @@ TEST(Boot, HandsOutAllThatIsOverdueWithinItsMemory) {
   worker.drain();
   const double drained = seconds_since(before_drain);
   worker.expect_each_overdue_once(backlog);
-  const auto after = client.stats().value().queues.at(0);
+  const auto after = test::stats_of(client).value().queues.at(0);
   EXPECT_EQ(after.scheduled, backlog.tasks - backlog.overdue());
   EXPECT_EQ(after.ready + after.leased + after.dead, 0u);
   const std::size_t budget = memory_budget();
@@ -280,17 +279,17 @@ TEST(ReadyBacklog, ThatNobodyTakesStaysInItsMemoryAndIsHandedOutInTheEnd) {
   const FilledFolder folder(backlog);
   ChildServer server(serving(folder.path()));
   ASSERT_TRUE(server.start());
-  ApiClient client = ApiClient::create(server.url()).value();
+  Client client = test::client_of(server.url());
   Worker worker(client, backlog.tasks);
   const MonotonicTime begin = SystemClock().now();
   await_all_ready(client, worker, backlog.tasks);
   const double all_ready = seconds_since(begin);
-  EXPECT_LE(client.stats().value().loaded, kMostReady) << "the others are on disk only";
+  EXPECT_LE(test::stats_of(client).value().loaded, kMostReady) << "the others are on disk only";
   const MonotonicTime before_drain = SystemClock().now();
   worker.drain();
   const double drained = seconds_since(before_drain);
   worker.expect_each_overdue_once(backlog);
-  const auto after = client.stats().value().all;
+  const auto after = test::stats_of(client).value().all;
   EXPECT_EQ(after.scheduled + after.ready + after.leased + after.dead, 0u);
   const std::size_t budget = memory_budget();
   const std::size_t peak = server.peak_resident_bytes();
@@ -308,10 +307,10 @@ TEST(ReadyBacklog, OfAServerThatUsesMoreThanItsMemoryIsFound) {
   const FilledFolder folder(backlog);
   ChildServer server(serving(folder.path(), "256M"));
   ASSERT_TRUE(server.start());
-  ApiClient client = ApiClient::create(server.url()).value();
+  Client client = test::client_of(server.url());
   Worker worker(client, backlog.tasks);
   await_all_ready(client, worker, backlog.tasks);
-  EXPECT_GT(client.stats().value().loaded, kMostReady);
+  EXPECT_GT(test::stats_of(client).value().loaded, kMostReady);
 }
 
 }  // namespace

@@ -40,10 +40,10 @@ DeliveryHistory::Number DeliveryHistory::asked(WallTime not_before, std::uint32_
   return tasks_.size();
 }
 
-void DeliveryHistory::accepted(Number number, TaskId id, WallTime due_at) {
+void DeliveryHistory::accepted(Number number, std::uint64_t id, WallTime due_at) {
   const MutexLock lock(mutex_);
   Known& task = change(number);
-  if (task.id != TaskId{} && task.id != id) note(number, "was doubled: it has two ids");
+  if (task.id != 0 && task.id != id) note(number, "was doubled: it has two ids");
   if (due_at < task.not_before && task.attempts == 0) note(number, "is due too early");
   task.id = id;
   if (task.attempts > 0) return;  // it was delivered and failed before this answer came
@@ -56,14 +56,15 @@ void DeliveryHistory::asked_cancel(Number number) {
   ++change(number).ends_in_doubt;
 }
 
-void DeliveryHistory::cancelled(Number number, const Result<void>& answer) {
+void DeliveryHistory::cancelled(Number number, const ClientResult<void>& answer) {
   const MutexLock lock(mutex_);
   Known& task = change(number);
   const bool may_have_gone = task.is_gone || task.ends_in_doubt > 1;
   --task.ends_in_doubt;
   if (!answer) {
-    if (answer.error().code == ErrorCode::conflict) return;
-    if (answer.error().code != ErrorCode::not_found) return note(number, answer.error().message);
+    if (answer.error().code == ClientError::Code::conflict) return;
+    if (answer.error().code != ClientError::Code::not_found)
+      return note(number, answer.error().message);
     if (!may_have_gone) note(number, "was lost: a cancel did not find it");
     return;
   }
@@ -75,12 +76,13 @@ void DeliveryHistory::cancelled(Number number, const Result<void>& answer) {
 
 void DeliveryHistory::asked_complete(Number number) { asked_cancel(number); }
 
-void DeliveryHistory::completed(Number number, LeaseOutcome outcome) {
+void DeliveryHistory::completed(Number number, client::LeaseStatus outcome) {
   const MutexLock lock(mutex_);
   Known& task = change(number);
   --task.ends_in_doubt;
   task.lease.clear();
-  if (outcome != LeaseOutcome::done) return note(number, "could not be completed under its lease");
+  if (outcome != client::LeaseStatus::done)
+    return note(number, "could not be completed under its lease");
   if (task.is_gone) note(number, "came back: it was completed after its end");
   task.is_gone = true;
 }
@@ -98,21 +100,21 @@ void DeliveryHistory::count_fail(Known& task) {
   task.lease.clear();
 }
 
-void DeliveryHistory::failed(Number number, const std::string& lease, LeaseOutcome outcome) {
+void DeliveryHistory::failed(Number number, const std::string& lease, client::LeaseStatus outcome) {
   const MutexLock lock(mutex_);
   Known& task = change(number);
   if (task.lease != lease)
     return;  // delivered again before this answer came, so the failure was counted
-  if (outcome == LeaseOutcome::conflict) note(number, "could not be failed under its lease");
+  if (outcome == client::LeaseStatus::conflict) note(number, "could not be failed under its lease");
   count_fail(task);
   const bool is_last = task.attempts == task.max_attempts;
-  task.is_dead = outcome == LeaseOutcome::dead;
+  task.is_dead = outcome == client::LeaseStatus::dead;
   if (task.is_dead != is_last) note(number, "died at the wrong attempt");
 }
 
 void DeliveryHistory::check_hand_out(Number number, const Known& task,
-                                     const json::LeasedTaskAnswer& leased, WallTime now) {
-  if (task.id != TaskId{} && task.id != leased.id) note(number, "was doubled: it has two ids");
+                                     const client::LeasedTask& leased, WallTime now) {
+  if (task.id != 0 && task.id != leased.id) note(number, "was doubled: it has two ids");
   if (task.is_gone || task.is_dead) note(number, "came back: handed out after its end");
   if (!task.lease.empty()) note(number, "was doubled: handed out twice at a time");
   if (now < task.not_before) {
@@ -127,7 +129,7 @@ void DeliveryHistory::check_hand_out(Number number, const Known& task,
   }
 }
 
-void DeliveryHistory::delivered(const json::LeasedTaskAnswer& leased, WallTime now) {
+void DeliveryHistory::delivered(const client::LeasedTask& leased, WallTime now) {
   const MutexLock lock(mutex_);
   const Number number = number_in(leased.payload.data);
   if (number < 1 || number > tasks_.size()) {
@@ -157,23 +159,23 @@ std::vector<std::string> DeliveryHistory::killed() {
   return leases;
 }
 
-void DeliveryHistory::look(const std::function<Result<TaskSnapshot>(TaskId)>& look_up,
+void DeliveryHistory::look(const std::function<ClientResult<client::Task>(std::uint64_t)>& look_up,
                            Scope scope) {
   const MutexLock lock(mutex_);
   if (scope == Scope::all) {
     for (Number number = 1; number <= tasks_.size(); ++number) changed_.insert(number);
   }
   for (const Number number : std::exchange(changed_, {})) {
-    const TaskId id = tasks_[number - 1].id;
-    if (id != TaskId{}) settle(number, look_up(id));
+    const std::uint64_t id = tasks_[number - 1].id;
+    if (id != 0) settle(number, look_up(id));
   }
 }
 
-void DeliveryHistory::settle(Number number, const Result<TaskSnapshot>& is) {
+void DeliveryHistory::settle(Number number, const ClientResult<client::Task>& is) {
   Known& task = tasks_[number - 1];
   if (is) {
     settle_found(number, task, *is);
-  } else if (is.error().code != ErrorCode::not_found) {
+  } else if (is.error().code != ClientError::Code::not_found) {
     note(number, "cannot be looked up: " + is.error().message);
   } else {
     if (!task.is_gone && task.ends_in_doubt == 0) note(number, "was lost");
@@ -183,18 +185,18 @@ void DeliveryHistory::settle(Number number, const Result<TaskSnapshot>& is) {
   task.fail_asked.reset();
 }
 
-void DeliveryHistory::settle_found(Number number, Known& task, const TaskSnapshot& is) {
+void DeliveryHistory::settle_found(Number number, Known& task, const client::Task& is) {
   if (task.is_gone) note(number, "came back");
-  if (number_in(is.task.payload.data) != number) note(number, "has another's payload");
-  const bool has_failed = task.fail_asked && is.task.attempts == task.attempts + 1;
+  if (number_in(is.payload.data) != number) note(number, "has another's payload");
+  const bool has_failed = task.fail_asked && is.attempts == task.attempts + 1;
   if (has_failed) {
     count_fail(task);
     task.is_dead = task.attempts == task.max_attempts;
   }
-  if (is.task.attempts != task.attempts) note(number, "has another number of attempts");
-  if ((is.state == TaskState::dead) != task.is_dead) note(number, "died, or lives again");
-  if (is.state == TaskState::leased) note(number, "is leased, and nobody has it");
-  if (!task.is_dead && task.due_at && is.task.due_at != task.due_at) {
+  if (is.attempts != task.attempts) note(number, "has another number of attempts");
+  if ((is.state == client::TaskState::dead) != task.is_dead) note(number, "died, or lives again");
+  if (is.state == client::TaskState::leased) note(number, "is leased, and nobody has it");
+  if (!task.is_dead && task.due_at && is.due_at != task.due_at) {
     note(number, "has another due time");
   }
 }
@@ -205,12 +207,12 @@ std::optional<DeliveryHistory::Number> DeliveryHistory::any_live(Rng& rng) const
   for (int tries = 0; tries < 20; ++tries) {
     const std::size_t back = rng.below(std::min(1'000U, static_cast<std::uint32_t>(tasks_.size())));
     const std::size_t index = tasks_.size() - 1 - back;
-    if (tasks_[index].id != TaskId{} && !tasks_[index].is_gone) return index + 1;
+    if (tasks_[index].id != 0 && !tasks_[index].is_gone) return index + 1;
   }
   return std::nullopt;
 }
 
-TaskId DeliveryHistory::id_of(Number number) const {
+std::uint64_t DeliveryHistory::id_of(Number number) const {
   const MutexLock lock(mutex_);
   return tasks_.at(number - 1).id;
 }
@@ -219,7 +221,7 @@ std::size_t DeliveryHistory::present() const {
   const MutexLock lock(mutex_);
   std::size_t count = 0;
   for (const Known& task : tasks_) {
-    if (task.id != TaskId{} && !task.is_gone) ++count;
+    if (task.id != 0 && !task.is_gone) ++count;
   }
   return count;
 }
@@ -228,7 +230,7 @@ std::size_t DeliveryHistory::in_doubt() const {
   const MutexLock lock(mutex_);
   std::size_t count = 0;
   for (const Known& task : tasks_) {
-    if (task.id == TaskId{}) ++count;
+    if (task.id == 0) ++count;
   }
   return count;
 }

@@ -18,10 +18,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/result.h"
 #include "base/rng.h"
-#include "protocol/json/answer.h"
-#include "task/request.h"
+#include "detent/client.h"
 
 namespace detent {
 
@@ -35,18 +33,18 @@ class DeliveryHistory {
   /// A task will be created that must not be delivered before `not_before`. Returns its number,
   /// which must be its payload.
   Number asked(WallTime not_before, std::uint32_t max_attempts);
-  void accepted(Number number, TaskId id, WallTime due_at);
+  void accepted(Number number, std::uint64_t id, WallTime due_at);
   /// The task will be cancelled.
   void asked_cancel(Number number);
-  void cancelled(Number number, const Result<void>& answer);
+  void cancelled(Number number, const ClientResult<void>& answer);
   /// The task will be completed.
   void asked_complete(Number number);
-  void completed(Number number, LeaseOutcome outcome);
+  void completed(Number number, client::LeaseStatus outcome);
   /// The attempt will be failed. The task may come again at `not_before` or later.
   void asked_fail(Number number, WallTime not_before);
-  void failed(Number number, const std::string& lease, LeaseOutcome outcome);
+  void failed(Number number, const std::string& lease, client::LeaseStatus outcome);
   /// A worker got the task, at `now` or earlier.
-  void delivered(const json::LeasedTaskAnswer& task, WallTime now);
+  void delivered(const client::LeasedTask& task, WallTime now);
 
   // The whole server.
 
@@ -55,13 +53,13 @@ class DeliveryHistory {
   /// Looks up the tasks that changed since the last look, or all tasks, and decides all open calls.
   /// Call it after a restart, while no client runs.
   enum class Scope : std::uint8_t { changed, all };
-  void look(const std::function<Result<TaskSnapshot>(TaskId)>& look_up, Scope scope);
+  void look(const std::function<ClientResult<client::Task>(std::uint64_t)>& look_up, Scope scope);
 
   // The recorded facts.
 
   /// Returns a recently created task that should exist, or nullopt if it found none.
   std::optional<Number> any_live(Rng& rng) const;
-  TaskId id_of(Number number) const;
+  std::uint64_t id_of(Number number) const;
   /// present() is the number of tasks that must exist, including dead tasks. in_doubt() is the
   /// number of tasks that may exist: their creation was never answered, and they were not seen
   /// since.
@@ -78,7 +76,7 @@ class DeliveryHistory {
 
  private:
   struct Known {
-    TaskId id = {};  // 0: no answer or delivery has told the id
+    std::uint64_t id = 0;  // 0: no answer or delivery has told the id
     WallTime not_before{};
     std::optional<WallTime> due_at = {};  // if an answer contained it
     std::uint32_t max_attempts = 1;
@@ -93,10 +91,10 @@ class DeliveryHistory {
   };
   Known& change(Number number) DETENT_REQUIRES(mutex_);
   void note(Number number, const std::string& what) DETENT_REQUIRES(mutex_);
-  void check_hand_out(Number number, const Known& task, const json::LeasedTaskAnswer& leased,
+  void check_hand_out(Number number, const Known& task, const client::LeasedTask& leased,
                       WallTime now) DETENT_REQUIRES(mutex_);
-  void settle(Number number, const Result<TaskSnapshot>& is) DETENT_REQUIRES(mutex_);
-  void settle_found(Number number, Known& task, const TaskSnapshot& is) DETENT_REQUIRES(mutex_);
+  void settle(Number number, const ClientResult<client::Task>& is) DETENT_REQUIRES(mutex_);
+  void settle_found(Number number, Known& task, const client::Task& is) DETENT_REQUIRES(mutex_);
   static void count_fail(Known& task);
 
   mutable Mutex mutex_;

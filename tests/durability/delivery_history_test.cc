@@ -12,15 +12,15 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
 constexpr WallTime kStart{1h};
-constexpr TaskId kId{256};
+constexpr std::uint64_t kId = 256;
 
 class DeliveryHistoryTest : public ::testing::Test {
  protected:
   DeliveryHistoryTest() { history_.accepted(number_, kId, kStart); }
 
   /// Returns the task as a worker gets it.
-  json::LeasedTaskAnswer leased(std::uint32_t attempt, const std::string& lease) const {
-    json::LeasedTaskAnswer task{.id = kId, .lease = lease, .attempt = attempt};
+  client::LeasedTask leased(std::uint32_t attempt, const std::string& lease) const {
+    client::LeasedTask task{.id = kId, .lease = lease, .attempt = attempt};
     task.payload.data = std::to_string(number_);
     return task;
   }
@@ -29,25 +29,26 @@ class DeliveryHistoryTest : public ::testing::Test {
   }
   void complete() {
     history_.asked_complete(number_);
-    history_.completed(number_, LeaseOutcome::done);
+    history_.completed(number_, client::LeaseStatus::done);
   }
-  void fail(const std::string& lease, LeaseOutcome outcome = LeaseOutcome::done) {
+  void fail(const std::string& lease, client::LeaseStatus outcome = client::LeaseStatus::done) {
     history_.asked_fail(number_, kStart);
     history_.failed(number_, lease, outcome);
   }
   /// Looks the task up as after a restart. nullopt: the server does not have it.
-  void look(std::optional<TaskSnapshot> is) {
-    const auto look_up = [&is](TaskId) -> Result<TaskSnapshot> {
+  void look(std::optional<client::Task> is) {
+    const auto look_up = [&is](std::uint64_t) -> ClientResult<client::Task> {
       if (is) return *is;
-      return Error{ErrorCode::not_found, "", ""};
+      return ClientError{.code = ClientError::Code::not_found};
     };
     history_.look(look_up, DeliveryHistory::Scope::all);
   }
-  TaskSnapshot there(std::uint32_t attempts = 0, TaskState state = TaskState::ready) const {
-    TaskSnapshot view{.state = state};
-    view.task.payload.data = std::to_string(number_);
-    view.task.due_at = kStart;
-    view.task.attempts = attempts;
+  client::Task there(std::uint32_t attempts = 0,
+                     client::TaskState state = client::TaskState::ready) const {
+    client::Task view{.state = state};
+    view.payload.data = std::to_string(number_);
+    view.due_at = kStart;
+    view.attempts = attempts;
     return view;
   }
   void expect_fine() const { EXPECT_EQ(history_.findings(), std::vector<std::string>{}); }
@@ -83,7 +84,7 @@ TEST_F(DeliveryHistoryTest, ALostTaskIsFound) {
 
 TEST_F(DeliveryHistoryTest, ALostTaskIsFoundByACancelToo) {
   history_.asked_cancel(number_);
-  history_.cancelled(number_, Error{ErrorCode::not_found, "", ""});
+  history_.cancelled(number_, ClientError{.code = ClientError::Code::not_found});
   expect_found("was lost");
 }
 
@@ -96,7 +97,7 @@ TEST_F(DeliveryHistoryTest, ACompletedTaskThatCameBackIsFound) {
 
 TEST_F(DeliveryHistoryTest, ACancelledTaskThatIsHandedOutIsFound) {
   history_.asked_cancel(number_);
-  history_.cancelled(number_, ok());
+  history_.cancelled(number_, ClientResult<void>());
   deliver(1, "a");
   expect_found("came back");
 }
@@ -116,8 +117,8 @@ TEST_F(DeliveryHistoryTest, AnAttemptAgainWithoutAKillIsFound) {
 }
 
 TEST_F(DeliveryHistoryTest, ATaskUnderTwoIdsIsFound) {
-  json::LeasedTaskAnswer twin = leased(1, "a");
-  twin.id = TaskId{512};
+  client::LeasedTask twin = leased(1, "a");
+  twin.id = 512;
   history_.delivered(twin, kStart);
   expect_found("two ids");
 }
@@ -128,7 +129,7 @@ TEST_F(DeliveryHistoryTest, AnEarlyHandOutIsFound) {
 }
 
 TEST_F(DeliveryHistoryTest, ATaskThatNobodyMadeIsFound) {
-  json::LeasedTaskAnswer stranger = leased(1, "a");
+  client::LeasedTask stranger = leased(1, "a");
   stranger.payload.data = "77";
   history_.delivered(stranger, kStart);
   expect_found("nobody made");
@@ -146,8 +147,8 @@ TEST_F(DeliveryHistoryTest, ADeadTaskThatLivesAgainIsFound) {
   deliver(1, "a");
   fail("a");
   deliver(2, "b");
-  fail("b", LeaseOutcome::dead);
-  look(there(2, TaskState::ready));
+  fail("b", client::LeaseStatus::dead);
+  look(there(2, client::TaskState::ready));
   expect_found("lives again");
 }
 

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "client/api_client.h"
 #include "detent/clock.h"
 #include "tests/durability/child_server.h"
 #include "tests/durability/small_disk.h"
+#include "tests/support/client_of.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent {
@@ -36,10 +36,10 @@ class Load {
       : url_(server.url()), timeout_(timeout), client_(make()) {}
 
   Result<void> schedule(std::size_t payload_bytes) {
-    ScheduleRequest request{.queue = "q", .due = 1h};
-    request.payload = {.kind = Payload::Kind::bytes, .data = std::string(payload_bytes, 'x')};
-    const auto task = client_.schedule(request);
-    if (!task) return task.error();
+    client::NewTask wanted{.queue = "q", .due = 1h};
+    wanted.payload = {client::Payload::Kind::bytes, std::string(payload_bytes, 'x')};
+    const auto task = client_.schedule(wanted);
+    if (!task) return to_error(task.error());
     acknowledged_.push_back(task->id);
     return ok();
   }
@@ -63,21 +63,21 @@ class Load {
   std::vector<std::string> lost() {
     client_ = make();
     std::vector<std::string> lost;
-    for (const TaskId id : acknowledged_) {
+    for (const std::uint64_t id : acknowledged_) {
       const auto task = client_.get(id);
-      if (!task) lost.push_back(to_string(id) + ": " + task.error().message);
+      if (!task) lost.push_back(std::to_string(id) + ": " + task.error().message);
     }
     return lost;
   }
   std::size_t acknowledged() const { return acknowledged_.size(); }
 
  private:
-  ApiClient make() const { return ApiClient::create(url_, timeout_).value(); }
+  Client make() const { return test::client_of(url_, timeout_); }
 
   std::string url_;
   std::chrono::milliseconds timeout_;
-  ApiClient client_;
-  std::vector<TaskId> acknowledged_;
+  Client client_;
+  std::vector<std::uint64_t> acknowledged_;
 };
 
 /// Kills the server with kill -9, and starts it without limits and tools. All acknowledged tasks

@@ -19,9 +19,9 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
-#include "client/api_client.h"
 #include "detent/clock.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -125,34 +125,34 @@ class Load {
   Load(const ChildServer& server, std::uint64_t seed) : server_(server), rng_(seed) {}
 
   void round() {
-    ApiClient client = ApiClient::create(server_.url()).value();
+    Client client = test::client_of(server_.url());
     for (int i = 0; i < 20; ++i) {
-      std::vector<ScheduleRequest> batch;
+      std::vector<client::NewTask> batch;
       for (int n = 0; n < 20; ++n) batch.push_back(task());
-      EXPECT_TRUE(client.schedule_batch(batch));
+      EXPECT_TRUE(client.schedule_many(batch));
       work(client);
     }
   }
   std::uint64_t tasks() const noexcept { return tasks_; }
 
  private:
-  ScheduleRequest task() {
+  client::NewTask task() {
     ++tasks_;
-    ScheduleRequest request{.queue = "q" + std::to_string(rng_.below(10)),
-                            .due = std::chrono::milliseconds{rng_.below(2'000)}};
-    request.payload = {.kind = Payload::Kind::bytes, .data = std::string(rng_.below(1'000), 'x')};
-    request.rules.max_attempts = 3;
-    if (rng_.below(4) == 0) request.key = "k" + std::to_string(rng_.below(100'000));
-    if (request.key.empty()) return request;
-    request.due = 1s;  // all requests with a key must be equal
-    request.payload = {.data = "1"};
-    request.queue = "keyed";
-    return request;
+    client::NewTask made{.queue = "q" + std::to_string(rng_.below(10)),
+                         .due = std::chrono::milliseconds{rng_.below(2'000)}};
+    made.payload = {client::Payload::Kind::bytes, std::string(rng_.below(1'000), 'x')};
+    made.max_attempts = 3;
+    if (rng_.below(4) == 0) made.key = "k" + std::to_string(rng_.below(100'000));
+    if (made.key.empty()) return made;
+    made.due = 1s;  // all requests with a key must be equal
+    made.payload = {.data = "1"};
+    made.queue = "keyed";
+    return made;
   }
 
-  void work(ApiClient& client) {
+  void work(Client& client) {
     const std::string queue = rng_.below(5) == 0 ? "keyed" : "q" + std::to_string(rng_.below(10));
-    const auto leased = client.lease({.queue = queue, .max = 100}, 0ms);
+    const auto leased = client.lease(queue, {.max = 100});
     ASSERT_TRUE(leased) << leased.error().message;
     std::vector<std::string> done;
     std::vector<std::string> failed;
@@ -173,7 +173,7 @@ class Load {
       EXPECT_TRUE(client.complete(done));
     }
     if (!failed.empty()) {
-      EXPECT_TRUE(client.fail(failed, {.delay = 100ms, .error = "again"}));
+      EXPECT_TRUE(client.fail(failed, {.error = "again", .delay = 100ms}));
     }
     if (!released.empty()) {
       EXPECT_TRUE(client.release(released, {.delay = 100ms}));

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "client/api_client.h"
 #include "external/redis_server_rig.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -36,21 +36,21 @@ class Side {
   ChildServer& server() { return server_; }
   /// Schedules tasks that are delivered during the test.
   void schedule(std::size_t count) {
-    const Payload payload{Payload::Kind::bytes, name_};
-    const std::vector<ScheduleRequest> requests(
+    const client::Payload payload{client::Payload::Kind::bytes, name_};
+    const std::vector<client::NewTask> tasks(
         count, {.queue = name_, .payload = payload, .due = milliseconds{16s}});
-    const auto answers = client().schedule_batch(requests).value();
+    const auto answers = client().schedule_many(tasks).value();
     for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
   }
   /// Schedules a task that stays far during the test.
-  TaskId schedule_far() const {
+  std::uint64_t schedule_far() const {
     return client().schedule({.queue = name_, .due = milliseconds{1h}}).value().id;
   }
   void work() {
-    ApiClient now = client();
+    Client now = client();
     std::vector<std::string> leases;
-    const auto tasks = now.lease({.queue = name_, .max = 1'000}, 200ms).value();
-    for (const ApiClient::LeasedTask& task : tasks) {
+    const auto tasks = now.lease(name_, {.max = 1'000, .wait = 200ms}).value();
+    for (const client::LeasedTask& task : tasks) {
       ++handed_out_.at(task.id);
       EXPECT_EQ(task.payload.data, name_);
       leases.push_back(task.lease);
@@ -61,12 +61,12 @@ class Side {
   }
   std::size_t done() const { return done_; }
   void expect_each_once() const {
-    for (const auto& [id, times] : handed_out_) EXPECT_EQ(times, 1) << name_ << to_string(id);
+    for (const auto& [id, times] : handed_out_) EXPECT_EQ(times, 1) << name_ << id;
     EXPECT_EQ(handed_out_.size(), done_);
   }
   std::size_t here() const {
     const auto queue = client().queue(name_);
-    return queue ? queue->stats.scheduled + queue->stats.ready + queue->stats.leased : 0;
+    return queue ? queue->scheduled + queue->ready + queue->leased : 0;
   }
   std::size_t refusals() const {
     const std::string log = server_.log();
@@ -75,12 +75,12 @@ class Side {
     for (std::size_t at = 0; (at = log.find(words, at)) != std::string::npos; ++at) ++count;
     return count;
   }
-  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
+  Client client() const { return test::client_of(server_.url()); }
 
  private:
   std::string name_;
   ChildServer server_;
-  std::map<TaskId, int> handed_out_;  // the number of deliveries of each task
+  std::map<std::uint64_t, int> handed_out_;  // the number of deliveries of each task
   std::size_t done_ = 0;
 };
 
@@ -119,7 +119,7 @@ class ExternalFolder : public ::testing::Test {
     while (second_.refusals() == 0) second_.work();
     EXPECT_EQ(second_.here(), 1U);
     const auto others = second_.client().get(far_task_);
-    EXPECT_EQ(others.error().code, ErrorCode::unavailable);
+    EXPECT_EQ(others.error().code, ClientError::Code::unavailable);
     EXPECT_NE(others.error().message.find("of another data folder"), std::string::npos)
         << others.error().message;
   }
@@ -128,7 +128,7 @@ class ExternalFolder : public ::testing::Test {
   }
 
   TestFolder folder_;
-  TaskId far_task_;  // the last far task of the first server
+  std::uint64_t far_task_ = 0;  // the last far task of the first server
   Side first_{"first", folder_ / "first"};
   Side second_{"second", folder_ / "second"};
 };
@@ -175,9 +175,9 @@ TEST_F(RemoteFolders, WhoComesLaterIsRefused) { work_at_once(); }
 
 TEST_F(RemoteFolders, ANewOneIsRefusedUntilTheTasksThatLieThereAreGivenUp) {
   leave_tasks();
-  ApiClient far = ApiClient::create(far_.url()).value();
+  Client far = test::client_of(far_.url());
   EXPECT_EQ(far.purge("far").value(), 2U);
-  ASSERT_TRUE(far.cancel(TaskKey{"far.folder", "folder"}));
+  ASSERT_TRUE(far.cancel(client::TaskKey{"far.folder", "folder"}));
   await_handed_over();
 }
 

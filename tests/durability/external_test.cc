@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "client/api_client.h"
 #include "external/redis_scheduler.h"
 #include "external/redis_server_rig.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -37,19 +37,19 @@ class External : public ::testing::Test {
     server_.kill();
     ASSERT_TRUE(server_.start());
   }
-  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
+  Client client() const { return test::client_of(server_.url()); }
   void schedule(std::size_t count, milliseconds delay) {
-    ApiClient now = client();
-    const std::vector<ScheduleRequest> requests(count, {.queue = "q", .due = delay});
-    const auto answers = now.schedule_batch(requests).value();
+    Client now = client();
+    const std::vector<client::NewTask> tasks(count, {.queue = "q", .due = delay});
+    const auto answers = now.schedule_many(tasks).value();
     for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
   }
   /// Leases ready tasks, waits a moment for them, and completes them.
   void work() {
-    ApiClient now = client();
-    const auto tasks = now.lease({.queue = "q", .max = 1'000}, 200ms).value();
+    Client now = client();
+    const auto tasks = now.lease("q", {.max = 1'000, .wait = 200ms}).value();
     std::vector<std::string> leases;
-    for (const ApiClient::LeasedTask& task : tasks) {
+    for (const client::LeasedTask& task : tasks) {
       ++handed_out_.at(task.id);
       latest_ = std::max(latest_, task.lateness);
       leases.push_back(task.lease);
@@ -57,13 +57,12 @@ class External : public ::testing::Test {
     done_ += tasks.size();
     if (leases.empty()) return;
     const auto outcomes = now.complete(leases).value();
-    for (const auto& outcome : outcomes) EXPECT_EQ(outcome.value(), LeaseOutcome::done);
+    for (const auto outcome : outcomes) EXPECT_EQ(outcome, client::LeaseStatus::done);
   }
   /// The number of tasks in the server's own store.
   std::size_t here() {
     std::size_t count = 0;
-    const auto stats = client().stats().value();
-    for (const QueueStats& queue : stats.queues) {
+    for (const client::Queue& queue : client().queues().value()) {
       count += queue.scheduled + queue.ready + queue.leased;
     }
     return count;
@@ -84,7 +83,7 @@ class External : public ::testing::Test {
                        .data = folder_ / "data",
                        .flags = {"--window", "1s", "--external-after", "8s", "--external",
                                  "redis+unix://" + redis_.socket()}}};
-  std::map<TaskId, int> handed_out_;  // the number of deliveries of each task
+  std::map<std::uint64_t, int> handed_out_;  // the number of deliveries of each task
   std::size_t done_ = 0;
   milliseconds latest_{0};
 };
@@ -106,7 +105,7 @@ TEST_F(External, EveryTaskComesBackAndIsHandedOutOnceWhoeverIsKilled) {
     if (here() == 0 || rounds % 8 != 7) continue;
     rounds % 16 == 7 ? kill_redis() : kill_server();
   }
-  for (const auto& [id, times] : handed_out_) EXPECT_EQ(times, 1) << to_string(id);
+  for (const auto& [id, times] : handed_out_) EXPECT_EQ(times, 1) << id;
   EXPECT_EQ(handed_out_.size(), kTasks);
   RecordProperty("latest_ms", std::to_string(latest_.count()));
   expect_nothing_left_behind();
@@ -116,13 +115,13 @@ TEST_F(External, WithoutRedisWhatIsNearGoesOnAndWhatIsAwayCanOnlyWait) {
   start_both();
   schedule(2, 12s);
   await_here(0);
-  const TaskId cancelled = handed_out_.begin()->first;
-  EXPECT_EQ(client().get(cancelled).value().state, TaskState::scheduled);
+  const std::uint64_t cancelled = handed_out_.begin()->first;
+  EXPECT_EQ(client().get(cancelled).value().state, client::TaskState::scheduled);
   redis_.kill();
 
-  const Result<void> refused = client().cancel(cancelled);
+  const ClientResult<void> refused = client().cancel(cancelled);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(refused.error().code, ClientError::Code::unavailable);
   EXPECT_NE(refused.error().message.find("external scheduler"), std::string::npos)
       << refused.error().message;
   EXPECT_FALSE(client().get(cancelled));
@@ -133,7 +132,7 @@ TEST_F(External, WithoutRedisWhatIsNearGoesOnAndWhatIsAwayCanOnlyWait) {
 
   ASSERT_EQ(redis_.start(), "");
   EXPECT_TRUE(client().cancel(cancelled));
-  EXPECT_EQ(client().get(cancelled).error().code, ErrorCode::not_found);
+  EXPECT_EQ(client().get(cancelled).error().code, ClientError::Code::not_found);
   while (done_ < 2) work();
   EXPECT_EQ(handed_out_.at(cancelled), 0);
   await_here(0);

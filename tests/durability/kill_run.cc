@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "client/api_client.h"
 #include "detent/clock.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -45,7 +45,7 @@ class KillRun::Load {
  public:
   Load(std::uint64_t seed, KillRun& run, CallCount& count)
       : rng_(seed),
-        client_(ApiClient::create(run.server_.url()).value()),
+        client_(test::client_of(run.server_.url())),
         history_(run.history_),
         stale_(run.stale_),
         count_(count) {}
@@ -74,9 +74,9 @@ class KillRun::Load {
   /// Returns true if the call succeeded. If the server is gone, the outcome of the call is unknown,
   /// and this client ends.
   template <class T>
-  bool is_answered(const Result<T>& answer, const char* what) {
+  bool is_answered(const ClientResult<T>& answer, const char* what) {
     if (answer) return true;
-    if (answer.error().code == ErrorCode::unavailable) {
+    if (answer.error().code == ClientError::Code::unavailable) {
       is_gone_ = true;
     } else {
       history_.find(std::string(what) + ": " + answer.error().message);
@@ -86,32 +86,32 @@ class KillRun::Load {
 
   /// Returns a task that is due in an hour (one in ten), immediately, or soon. Some tasks have only
   /// one attempt.
-  std::pair<Number, ScheduleRequest> any_task() {
+  std::pair<Number, client::NewTask> any_task() {
     const bool is_far = one_in(10);
     const milliseconds delay = is_far ? kFar : milliseconds{one_in(3) ? 0 : rng_.below(400)};
     const std::uint32_t max_attempts = 1 + rng_.below(20);
     const Number number = history_.asked(wall_now() + delay, max_attempts);
-    ScheduleRequest request{.queue = is_far ? kFarQueue : kNearQueue, .due = delay};
-    request.payload.data = std::to_string(number);
-    request.rules.max_attempts = max_attempts;
-    return {number, std::move(request)};
+    client::NewTask task{.queue = is_far ? kFarQueue : kNearQueue, .due = delay};
+    task.payload.data = std::to_string(number);
+    task.max_attempts = max_attempts;
+    return {number, std::move(task)};
   }
 
   void schedule() {
-    const auto [number, request] = any_task();
-    const auto task = client_.schedule(request);
+    const auto [number, wanted] = any_task();
+    const auto task = client_.schedule(wanted);
     if (is_answered(task, "schedule")) history_.accepted(number, task->id, task->due_at);
   }
 
   void schedule_batch() {
     std::vector<Number> numbers;
-    std::vector<ScheduleRequest> requests;
+    std::vector<client::NewTask> batch;
     for (std::size_t i = 0; i < kBatch; ++i) {
-      auto [number, request] = any_task();
+      auto [number, task] = any_task();
       numbers.push_back(number);
-      requests.push_back(std::move(request));
+      batch.push_back(std::move(task));
     }
-    const auto tasks = client_.schedule_batch(requests);
+    const auto tasks = client_.schedule_many(batch);
     if (!is_answered(tasks, "batch")) return;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const auto& task = tasks->at(i);
@@ -124,7 +124,7 @@ class KillRun::Load {
     if (!number) return;
     history_.asked_cancel(*number);
     const auto answer = client_.cancel(history_.id_of(*number));
-    if (!answer && answer.error().code == ErrorCode::unavailable) {
+    if (!answer && answer.error().code == ClientError::Code::unavailable) {
       is_gone_ = true;
     } else {
       history_.cancelled(*number, answer);
@@ -137,17 +137,17 @@ class KillRun::Load {
     const std::string& lease = stale_[rng_.below(static_cast<std::uint32_t>(stale_.size()))];
     const auto outcomes = client_.complete(std::vector{lease});
     if (!is_answered(outcomes, "stale lease")) return;
-    if (outcomes->front() != LeaseOutcome::conflict) history_.find("a stale lease was accepted");
+    if (outcomes->front() != client::LeaseStatus::conflict)
+      history_.find("a stale lease was accepted");
   }
 
   void lease() {
-    const LeaseRequest request{
-        .queue = kNearQueue, .max = 1 + rng_.below(20), .visibility_timeout = kLeaseTime};
-    const auto tasks = client_.lease(request, milliseconds{0});
+    const auto tasks =
+        client_.lease(kNearQueue, {.max = 1 + rng_.below(20), .visibility_timeout = kLeaseTime});
     if (!is_answered(tasks, "lease")) return;
-    std::vector<ApiClient::LeasedTask> to_complete;
-    std::vector<ApiClient::LeasedTask> to_fail;
-    for (const ApiClient::LeasedTask& task : *tasks) {
+    std::vector<client::LeasedTask> to_complete;
+    std::vector<client::LeasedTask> to_fail;
+    for (const client::LeasedTask& task : *tasks) {
       history_.delivered(task, wall_now());
       if (one_in(10)) continue;  // keeps the lease until the kill
       (one_in(3) ? to_fail : to_complete).push_back(task);
@@ -156,18 +156,16 @@ class KillRun::Load {
     if (!to_fail.empty() && !is_gone_) fail(to_fail);
   }
 
-  static std::vector<std::string> leases_of(const std::vector<ApiClient::LeasedTask>& tasks) {
+  static std::vector<std::string> leases_of(const std::vector<client::LeasedTask>& tasks) {
     std::vector<std::string> leases;
-    for (const ApiClient::LeasedTask& task : tasks) leases.push_back(task.lease);
+    for (const client::LeasedTask& task : tasks) leases.push_back(task.lease);
     return leases;
   }
-  static Number number_of(const ApiClient::LeasedTask& task) {
-    return std::stoull(task.payload.data);
-  }
+  static Number number_of(const client::LeasedTask& task) { return std::stoull(task.payload.data); }
 
-  void complete(const std::vector<ApiClient::LeasedTask>& tasks) {
+  void complete(const std::vector<client::LeasedTask>& tasks) {
     for (const auto& task : tasks) history_.asked_complete(number_of(task));
-    const auto outcomes = client_.complete(leases_of(tasks));
+    const auto outcomes = ClientInternals::of(client_).call_leases(leases_of(tasks), complete_call);
     if (!is_answered(outcomes, "complete")) return;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto& outcome = outcomes->at(i);
@@ -175,10 +173,13 @@ class KillRun::Load {
     }
   }
 
-  void fail(const std::vector<ApiClient::LeasedTask>& tasks) {
+  void fail(const std::vector<client::LeasedTask>& tasks) {
     const milliseconds delay{rng_.below(200)};
     for (const auto& task : tasks) history_.asked_fail(number_of(task), wall_now() + delay);
-    const auto outcomes = client_.fail(leases_of(tasks), {.delay = delay, .error = "try again"});
+    const auto fail = [delay](Leases leases) {
+      return fail_call(leases, {.error = "try again", .delay = delay});
+    };
+    const auto outcomes = ClientInternals::of(client_).call_leases(leases_of(tasks), fail);
     if (!is_answered(outcomes, "fail")) return;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto& outcome = outcomes->at(i);
@@ -188,7 +189,7 @@ class KillRun::Load {
   }
 
   Rng rng_;
-  ApiClient client_;
+  Client client_;
   DeliveryHistory& history_;
   const std::vector<std::string>& stale_;
   CallCount& count_;
@@ -238,22 +239,22 @@ void KillRun::restart() {
 
 void KillRun::check_stale(const std::vector<std::string>& leases) {
   if (leases.empty()) return;
-  ApiClient client = ApiClient::create(server_.url()).value();
+  Client client = test::client_of(server_.url());
   const auto outcomes = client.complete(leases);
   if (!outcomes) return history_.find("stale leases: " + outcomes.error().message);
-  for (const auto& outcome : *outcomes) {
-    if (!outcome || *outcome != LeaseOutcome::conflict) history_.find("a stale lease was accepted");
+  for (const auto outcome : *outcomes) {
+    if (outcome != client::LeaseStatus::conflict) history_.find("a stale lease was accepted");
   }
 }
 
 void KillRun::look(Scope scope) {
-  ApiClient client = ApiClient::create(server_.url()).value();
-  history_.look([&client](TaskId id) { return client.get(id); }, scope);
+  Client client = test::client_of(server_.url());
+  history_.look([&client](std::uint64_t id) { return client.get(id); }, scope);
   // The server's counts may include tasks whose creation was never acknowledged.
-  const auto stats = client.stats();
-  if (!stats) return history_.find("no stats: " + stats.error().message);
+  const auto queues = client.queues();
+  if (!queues) return history_.find("no queues: " + queues.error().message);
   std::size_t counted = 0;
-  for (const QueueStats& queue : stats->queues) {
+  for (const client::Queue& queue : *queues) {
     counted += queue.scheduled + queue.ready + queue.leased + queue.dead;
   }
   const std::size_t least = history_.present();
@@ -277,10 +278,10 @@ void KillRun::kill_and_roll_back() {
 }
 
 void KillRun::drain() {
-  ApiClient client = ApiClient::create(server_.url()).value();
+  Client client = test::client_of(server_.url());
   while (history_.findings().empty()) {
     // All tasks of the near queue are due within a second. If a wait returns no task, all are done.
-    const auto tasks = client.lease({.queue = kNearQueue, .max = 1'000}, milliseconds{1'000});
+    const auto tasks = client.lease(kNearQueue, {.max = 1'000, .wait = milliseconds{1'000}});
     if (!tasks) return history_.find("drain: " + tasks.error().message);
     if (tasks->empty()) break;
     std::vector<std::string> leases;
@@ -293,14 +294,14 @@ void KillRun::drain() {
     const auto outcomes = client.complete(leases);
     if (!outcomes) return history_.find("drain: " + outcomes.error().message);
     for (std::size_t i = 0; i < leases.size(); ++i) {
-      history_.completed(std::stoull(tasks->at(i).payload.data), outcomes->at(i).value());
+      history_.completed(std::stoull(tasks->at(i).payload.data), outcomes->at(i));
     }
   }
   look(Scope::all);
-  const auto stats = client.stats();
-  if (!stats) return history_.find("no stats: " + stats.error().message);
-  for (const QueueStats& queue : stats->queues) {
-    if (queue.queue != kNearQueue) continue;
+  const auto queues = client.queues();
+  if (!queues) return history_.find("no queues: " + queues.error().message);
+  for (const client::Queue& queue : *queues) {
+    if (queue.name != kNearQueue) continue;
     if (queue.scheduled + queue.ready + queue.leased > 0) {
       history_.find("tasks that are due are not handed out");
     }

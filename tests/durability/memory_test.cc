@@ -23,12 +23,12 @@
 
 #include "base/rng.h"
 #include "base/test_folder.h"
-#include "client/api_client.h"
 #include "detent/clock.h"
 #include "engine/engine.h"
 #include "store/record_format.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -242,20 +242,20 @@ TEST(Descriptors, AreGivenBackByConnections) {
   ChildServer server({.program = DETENT_BINARY, .data = folder / "data"});
   ASSERT_TRUE(server.start());
   const auto visit = [&server](int clients) {
-    std::vector<ApiClient> all;
+    std::vector<Client> all;
     for (int i = 0; i < clients; ++i) {
-      all.push_back(ApiClient::create(server.url()).value());
+      all.push_back(test::client_of(server.url()));
       ASSERT_TRUE(all.back().schedule({.queue = "q", .due = 1h}));
     }
   };
   visit(1);
-  ASSERT_TRUE(ApiClient::create(server.url()).value().ready());
+  ASSERT_TRUE(test::client_of(server.url()).ready());
   const std::size_t before = server.open_descriptors();
   for (int round = 0; round < 20; ++round) visit(100);
   // Connections of the last clients may not be closed yet.
   std::size_t after = server.open_descriptors();
   for (int looks = 0; looks < 1'000 && after > before + 2; ++looks) {
-    ASSERT_TRUE(ApiClient::create(server.url()).value().ready());
+    ASSERT_TRUE(test::client_of(server.url()).ready());
     after = server.open_descriptors();
   }
   EXPECT_LE(after, before + 2);  // the connection of this client, and a table of the store

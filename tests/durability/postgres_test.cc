@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "client/api_client.h"
 #include "detent/clock.h"
 #include "store/postgres/private_cluster.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -21,7 +21,7 @@ constexpr const char* kWaiting = "waiting for the store";
 
 class ServerOnPostgres : public testing::Test {
  protected:
-  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
+  Client client() const { return test::client_of(server_.url()); }
   bool schedule(std::chrono::milliseconds delay = 1h) {
     const auto task = client().schedule({.queue = "q", .due = delay});
     if (task) accepted_.push_back(task->id);
@@ -38,14 +38,14 @@ class ServerOnPostgres : public testing::Test {
     return true;
   }
   void expect_all_there() {
-    for (const TaskId id : accepted_) EXPECT_TRUE(client().get(id)) << to_string(id);
+    for (const std::uint64_t id : accepted_) EXPECT_TRUE(client().get(id)) << id;
   }
 
   SystemClock clock_;
   PrivateCluster cluster_{PrivateCluster::Fsync::on};
   std::string url_ = cluster_.new_database();
   ChildServer server_{{.program = DETENT_BINARY, .data = "/nowhere", .flags = {"--store", url_}}};
-  std::vector<TaskId> accepted_;
+  std::vector<std::uint64_t> accepted_;
 };
 
 TEST_F(ServerOnPostgres, GoesOnByItselfWhenTheDatabaseIsBack) {

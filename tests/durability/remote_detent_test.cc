@@ -17,12 +17,12 @@
 
 #include "base/test_folder.h"
 #include "base/wall_time.h"
-#include "client/api_client.h"
 #include "external/far_tasks.h"
 #include "external/far_tasks_rig.h"
 #include "external/remote_detent_scheduler.h"
 #include "store/record_format.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -42,7 +42,7 @@ class RemoteVerbs : public ::testing::Test {
                {.url = server_.url(), .queue = "far", .folder = folder, .lead = 1h})
         .value();
   }
-  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
+  Client client() const { return test::client_of(server_.url()); }
   Task task(std::uint64_t id, milliseconds delay) const {
     Task made;
     made.id = TaskId{id};
@@ -109,9 +109,9 @@ TEST_F(RemoteVerbs, ATaskThatWasForgottenOrCancelledMayBePutAgainAsItWas) {
 TEST_F(RemoteVerbs, PutReplacesWhatLiesThereAndEndsItsClaim) {
   Task near = task(513, 1min);
   ASSERT_TRUE(put(near));
-  const TaskId first = client().get(TaskKey{"far", "513"}).value().task.id;
+  const std::uint64_t first = client().get(client::TaskKey{"far", "513"}).value().id;
   ASSERT_TRUE(put(near));
-  EXPECT_NE(client().get(TaskKey{"far", "513"}).value().task.id, first)
+  EXPECT_NE(client().get(client::TaskKey{"far", "513"}).value().id, first)
       << "a removal of the first may be on its way";
   ASSERT_EQ(take(*remote_).size(), 1U);
   ASSERT_TRUE(put(near));
@@ -142,7 +142,7 @@ TEST_F(RemoteVerbs, AClaimThatHasRunOutDoesNotKeepATaskFromBeingForgotten) {
   const Task near = task(513, 1min);
   ASSERT_TRUE(put(near));
   ASSERT_EQ(take(*remote_, 1ms), std::vector{near});
-  while (client().get(TaskKey{"far", "513"}).value().state == TaskState::leased) {
+  while (client().get(client::TaskKey{"far", "513"}).value().state == client::TaskState::leased) {
   }
   ASSERT_TRUE(forget(near.id));
   EXPECT_TRUE(is_empty());
@@ -152,7 +152,7 @@ TEST_F(RemoteVerbs, ARecordThatCannotBeReadIsSetAsideRaw) {
   ASSERT_TRUE(put(task(513, 2h)));
   std::string record = encode_record(task(7, 1min));
   record[3] = static_cast<char>(record[3] ^ 1);
-  const Payload payload{Payload::Kind::bytes, record};
+  const client::Payload payload{client::Payload::Kind::bytes, record};
   ASSERT_TRUE(client().schedule({.queue = "far", .payload = payload, .key = "7"}));
   ASSERT_TRUE(client().schedule({.queue = "far", .payload = payload, .key = "x"}));
   std::size_t damaged = 0;
@@ -163,7 +163,7 @@ TEST_F(RemoteVerbs, ARecordThatCannotBeReadIsSetAsideRaw) {
     damaged += taken.damaged.size();
   }
   EXPECT_EQ(remote_->size().value(), 1U) << "the others are gone from there";
-  const auto aside = client().lease({.queue = "far.damaged", .max = 9}, 1s).value();
+  const auto aside = client().lease("far.damaged", {.max = 9, .wait = 1s}).value();
   ASSERT_FALSE(aside.empty());
   EXPECT_EQ(aside.front().payload, payload);
 }
@@ -190,7 +190,7 @@ TEST_F(RemoteVerbs, AQueueThatKeepsTasksOfAnotherFolderIsRefusedAndWhatToDoIsSai
   EXPECT_EQ(open("first")->size().value(), 1U);
 
   ASSERT_TRUE(client().purge("far"));
-  ASSERT_TRUE(client().cancel(TaskKey{"far.folder", "folder"}));
+  ASSERT_TRUE(client().cancel(client::TaskKey{"far.folder", "folder"}));
   EXPECT_TRUE(second->put(std::span(&far, 1)));
   EXPECT_EQ(open("first")->size().error().code, ErrorCode::invalid_argument);
 }
@@ -198,7 +198,7 @@ TEST_F(RemoteVerbs, AQueueThatKeepsTasksOfAnotherFolderIsRefusedAndWhatToDoIsSai
 TEST_F(RemoteVerbs, TasksWhoseFolderWasRemovedAreOfWhoComesFirst) {
   const Task far = task(513, 2h);
   ASSERT_TRUE(put(far));
-  ASSERT_TRUE(client().cancel(TaskKey{"far.folder", "folder"}));
+  ASSERT_TRUE(client().cancel(client::TaskKey{"far.folder", "folder"}));
   EXPECT_EQ(open("second")->find(far.id).value(), far);
   EXPECT_EQ(open("first")->find(far.id).error().code, ErrorCode::invalid_argument);
 }
@@ -300,17 +300,17 @@ class TwoServers : public ::testing::Test {
     server.kill();
     ASSERT_TRUE(server.start());
   }
-  ApiClient client() const { return ApiClient::create(near_.url()).value(); }
+  Client client() const { return test::client_of(near_.url()); }
   void schedule(std::size_t count, milliseconds delay) {
-    const std::vector<ScheduleRequest> requests(count, {.queue = "q", .due = delay});
-    const auto answers = client().schedule_batch(requests).value();
+    const std::vector<client::NewTask> tasks(count, {.queue = "q", .due = delay});
+    const auto answers = client().schedule_many(tasks).value();
     for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
   }
   void work() {
-    ApiClient now = client();
+    Client now = client();
     std::vector<std::string> leases;
-    const auto tasks = now.lease({.queue = "q", .max = 1'000}, 200ms).value();
-    for (const ApiClient::LeasedTask& task : tasks) {
+    const auto tasks = now.lease("q", {.max = 1'000, .wait = 200ms}).value();
+    for (const client::LeasedTask& task : tasks) {
       ++handed_out_.at(task.id);
       leases.push_back(task.lease);
     }
@@ -319,11 +319,11 @@ class TwoServers : public ::testing::Test {
     ASSERT_TRUE(now.complete(leases));
   }
   std::uint64_t near_count() { return count(client(), "q"); }
-  std::uint64_t far_count() { return count(ApiClient::create(far_.url()).value(), "far"); }
-  static std::uint64_t count(ApiClient client, const std::string& name) {
+  std::uint64_t far_count() { return count(test::client_of(far_.url()), "far"); }
+  static std::uint64_t count(Client client, const std::string& name) {
     const auto queue = client.queue(name);
     if (!queue) return 0;
-    return queue->stats.scheduled + queue->stats.ready + queue->stats.leased;
+    return queue->scheduled + queue->ready + queue->leased;
   }
 
   TestFolder folder_;
@@ -332,7 +332,7 @@ class TwoServers : public ::testing::Test {
   ChildServer near_{{.program = DETENT_BINARY,
                      .data = folder_ / "near",
                      .flags = {"--window", "1s", "--external-after", "8s", "--external"}}};
-  std::map<TaskId, int> handed_out_;  // the number of deliveries of each task
+  std::map<std::uint64_t, int> handed_out_;  // the number of deliveries of each task
   std::size_t done_ = 0;
 };
 
@@ -353,7 +353,7 @@ TEST_F(TwoServers, EveryTaskComesBackAndIsHandedOutOnceWhoeverIsKilled) {
     if (near_count() == 0 || rounds % 8 != 7) continue;
     rounds % 16 == 7 ? kill(far_) : kill(near_);
   }
-  for (const auto& [id, times] : handed_out_) EXPECT_EQ(times, 1) << to_string(id);
+  for (const auto& [id, times] : handed_out_) EXPECT_EQ(times, 1) << id;
   EXPECT_EQ(handed_out_.size(), kTasks);
   while (far_count() != 0) work();
 }
@@ -361,13 +361,13 @@ TEST_F(TwoServers, EveryTaskComesBackAndIsHandedOutOnceWhoeverIsKilled) {
 TEST_F(TwoServers, ATaskThatIsAwayIsShownAndCancelledAndOneWhoseRecordIsTooLargeStays) {
   schedule(2, 1h);
   while (near_count() != 0) work();
-  const TaskId id = handed_out_.begin()->first;
-  EXPECT_EQ(client().get(id).value().state, TaskState::scheduled);
+  const std::uint64_t id = handed_out_.begin()->first;
+  EXPECT_EQ(client().get(id).value().state, client::TaskState::scheduled);
   EXPECT_TRUE(client().cancel(id));
-  EXPECT_EQ(client().get(id).error().code, ErrorCode::not_found);
+  EXPECT_EQ(client().get(id).error().code, ClientError::Code::not_found);
   while (far_count() != 1) work();
 
-  const Payload large{Payload::Kind::bytes, std::string(kMaxPayloadBytes, 'x')};
+  const client::Payload large{client::Payload::Kind::bytes, std::string(kMaxPayloadBytes, 'x')};
   ASSERT_TRUE(client().schedule({.queue = "q", .payload = large, .due = milliseconds{1h}}));
   schedule(1, 1h);
   while (near_count() != 1) work();

@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "base/test_folder.h"
-#include "client/api_client.h"
 #include "examples/orders/server_process.h"
 #include "store/rocksdb/testing/planted_damage.h"
 #include "store/rocksdb/testing/sound_folder_rig.h"
+#include "tests/support/client_of.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent {
@@ -58,7 +58,7 @@ std::string read_file(const std::string& file) {
 class Program : public ::testing::Test {
  protected:
   std::string data() const { return folder_ / "data"; }
-  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
+  Client client() const { return test::client_of(server_.url()); }
 
   TestFolder folder_;
   orders::ServerProcess server_{DETENT_BINARY, data()};
@@ -70,17 +70,17 @@ TEST_F(Program, AStopExitsWith0AndKeepsEveryTask) {
   ASSERT_TRUE(task);
   EXPECT_EQ(server_.stop(), 0);
   ASSERT_TRUE(server_.start());
-  EXPECT_EQ(client().get(task->id).value().state, TaskState::scheduled);
+  EXPECT_EQ(client().get(task->id).value().state, client::TaskState::scheduled);
 }
 
 TEST_F(Program, AStopAnswersAWaitingWorker) {
   ASSERT_TRUE(server_.start());
-  ApiClient waiting = client();
+  Client waiting = client();
   ASSERT_TRUE(waiting.ready());
-  Result<std::vector<ApiClient::LeasedTask>> tasks;
-  std::thread worker([&] { tasks = waiting.lease({.queue = "q"}, 60s); });
-  ApiClient looking = client();
-  while (looking.stats().value().waiting_workers == 0) {
+  ClientResult<std::vector<client::LeasedTask>> tasks = ClientError{};
+  std::thread worker([&] { tasks = waiting.lease("q", {.wait = 60s}); });
+  Client looking = client();
+  while (test::stats_of(looking).value().waiting_workers == 0) {
   }
   EXPECT_EQ(server_.stop(), 0);
   worker.join();
@@ -104,7 +104,8 @@ TEST_F(Program, EventsArriveAsTheyHappenAndEndWithTheServer) {
   read_to("event: stats\ndata: {");
   const auto task = client().schedule({.queue = "q", .due = 50ms});
   ASSERT_TRUE(task);
-  const std::string data = R"(data: {"id":")" + to_string(task->id) + R"(","queue":"q","change":")";
+  const std::string data =
+      R"(data: {"id":")" + std::to_string(task->id) + R"(","queue":"q","change":")";
   read_to(data + "scheduled");
   read_to(data + "ready");
   EXPECT_EQ(server_.stop(), 0);
@@ -114,27 +115,27 @@ TEST_F(Program, EventsArriveAsTheyHappenAndEndWithTheServer) {
 
 TEST_F(Program, Kill9LosesNoAcknowledgedTaskAndBringsBackNoCompletedOne) {
   ASSERT_TRUE(server_.start());
-  std::vector<TaskId> kept;
-  TaskId completed;
+  std::vector<std::uint64_t> kept;
+  std::uint64_t completed = 0;
   for (int round = 0; round < 5; ++round) {
-    ApiClient now = client();
+    Client now = client();
     for (int i = 0; i < 20; ++i) {
       kept.push_back(now.schedule({.queue = "far", .due = 24h}).value().id);
     }
     completed = now.schedule({.queue = "near", .due = 0ms}).value().id;
-    const auto leased = now.lease({.queue = "near"}, 10s).value();
+    const auto leased = now.lease("near", {.wait = 10s}).value();
     ASSERT_EQ(leased.size(), 1u);
     EXPECT_EQ(leased[0].id, completed);
     const std::vector leases{leased[0].lease};
-    ASSERT_EQ(now.complete(leases).value().at(0).value(), LeaseOutcome::done);
+    ASSERT_EQ(now.complete(leases).value().at(0), client::LeaseStatus::done);
     server_.kill();
     ASSERT_TRUE(server_.start());
-    EXPECT_EQ(client().get(completed).error().code, ErrorCode::not_found);
-    EXPECT_EQ(client().complete(leases).value().at(0).value(), LeaseOutcome::conflict);
+    EXPECT_EQ(client().get(completed).error().code, ClientError::Code::not_found);
+    EXPECT_EQ(client().complete(leases).value().at(0), client::LeaseStatus::conflict);
   }
-  ApiClient after = client();
-  for (const TaskId id : kept) EXPECT_TRUE(after.get(id)) << to_string(id);
-  EXPECT_EQ(after.stats().value().queues.at(0).scheduled, kept.size());
+  Client after = client();
+  for (const std::uint64_t id : kept) EXPECT_TRUE(after.get(id)) << id;
+  EXPECT_EQ(after.queues().value().at(0).scheduled, kept.size());
 }
 
 TEST_F(Program, ADataFolderInUseIsReported) {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "client/api_client.h"
 #include "server/access/access_token.h"
 #include "server/testing/test_notify_socket.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent {
@@ -45,7 +45,7 @@ TEST_F(Service, TellsSystemdThatItIsReadyReloadsAndStops) {
   write_settings("");
   ASSERT_TRUE(server_.start());
   EXPECT_EQ(socket_.next(), "READY=1");
-  ASSERT_TRUE(ApiClient::create(server_.url()).value().ready()) << "as it has said";
+  ASSERT_TRUE(test::client_of(server_.url()).ready()) << "as it has said";
   const MonotonicTime before = SystemClock().now();
   server_.signal(SIGHUP);
   const std::string reloading = socket_.next().value();
@@ -85,7 +85,7 @@ TEST_F(Service, AReloadReadsTheFileAndABadFileChangesNothing) {
                  settings_ + ":2"))
       << server_.log();
   EXPECT_TRUE(has_logged("info reloaded"));
-  EXPECT_TRUE(ApiClient::create(server_.url()).value().ready());
+  EXPECT_TRUE(test::client_of(server_.url()).ready());
   EXPECT_EQ(server_.stop(), 0);
 }
 
@@ -169,7 +169,7 @@ TEST_F(Service, ContinuesWhenNobodyReadsItsLog) {
   server_.signal(SIGHUP);  // makes the server write to its log
   EXPECT_TRUE(socket_.next());
   EXPECT_EQ(socket_.next(), "READY=1");
-  EXPECT_TRUE(ApiClient::create(server_.url()).value().ready());
+  EXPECT_TRUE(test::client_of(server_.url()).ready());
   EXPECT_EQ(server_.stop(), 0);
 }
 

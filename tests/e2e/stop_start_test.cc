@@ -12,8 +12,8 @@
 
 #include "base/mutex.h"
 #include "base/test_folder.h"
-#include "client/api_client.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/client_of.h"
 
 namespace detent {
 namespace {
@@ -26,9 +26,9 @@ constexpr std::size_t kTasksARound = 100;
 /// The acknowledgements that producers and workers received. Thread-safe.
 class Told {
  public:
-  void accepted(TaskId id) {
+  void accepted(std::uint64_t id) {
     const MutexLock lock(mutex_);
-    accepted_.insert(id.value);
+    accepted_.insert(id);
     changed_.notify_all();
   }
   /// Waits until `count` more tasks have been accepted.
@@ -37,16 +37,16 @@ class Told {
     const std::size_t enough = accepted_.size() + count;
     while (accepted_.size() < enough) changed_.wait(mutex_);
   }
-  void completed(TaskId id) {
+  void completed(std::uint64_t id) {
     const MutexLock lock(mutex_);
-    ++completed_[id.value];
+    ++completed_[id];
   }
   /// Accepted tasks without an acknowledged completion.
-  std::vector<TaskId> open() {
+  std::vector<std::uint64_t> open() {
     const MutexLock lock(mutex_);
-    std::vector<TaskId> ids;
+    std::vector<std::uint64_t> ids;
     for (const std::uint64_t id : accepted_) {
-      if (!completed_.contains(id)) ids.push_back(TaskId{id});
+      if (!completed_.contains(id)) ids.push_back(id);
     }
     return ids;
   }
@@ -96,20 +96,20 @@ class StopAndStart : public ::testing::Test {
   void repeat(const std::atomic<bool>& is_over, Step step) {
     while (!is_over) {
       const int start = starts_.count();
-      ApiClient client = ApiClient::create(server_.url()).value();
+      Client client = test::client_of(server_.url());
       while (!is_over && step(client)) {
       }
       if (!is_over) starts_.await_more_than(start);
     }
   }
-  bool produce(ApiClient& client) {
+  bool produce(Client& client) {
     const auto task = client.schedule({.queue = "q", .due = 5ms});
     if (task) told_.accepted(task->id);
     return task.has_value();
   }
   /// Returns false if the server does not answer.
-  bool lease_and_complete(ApiClient& client, std::chrono::milliseconds wait) {
-    const auto tasks = client.lease({.queue = "q", .max = 10, .visibility_timeout = 1s}, wait);
+  bool lease_and_complete(Client& client, std::chrono::milliseconds wait) {
+    const auto tasks = client.lease("q", {.max = 10, .wait = wait, .visibility_timeout = 1s});
     if (!tasks) return false;
     std::vector<std::string> leases;
     for (const auto& task : *tasks) leases.push_back(task.lease);
@@ -117,8 +117,7 @@ class StopAndStart : public ::testing::Test {
     const auto outcomes = client.complete(leases);
     if (!outcomes) return false;  // the result is unknown: the tasks may be completed
     for (std::size_t i = 0; i < leases.size(); ++i) {
-      const Result<LeaseOutcome>& outcome = (*outcomes)[i];
-      if (outcome && *outcome == LeaseOutcome::done) told_.completed((*tasks)[i].id);
+      if ((*outcomes)[i] == client::LeaseStatus::done) told_.completed((*tasks)[i].id);
     }
     return true;
   }
@@ -133,8 +132,8 @@ TEST_F(StopAndStart, UnderLoadLosesNothing) {
   ASSERT_TRUE(server_.start());
   std::atomic<bool> is_over = false;  // set once; it orders no other memory
   std::vector<std::thread> threads;
-  const auto produces = [this](ApiClient& client) { return produce(client); };
-  const auto works = [this](ApiClient& client) { return lease_and_complete(client, 1s); };
+  const auto produces = [this](Client& client) { return produce(client); };
+  const auto works = [this](Client& client) { return lease_and_complete(client, 1s); };
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] { repeat(is_over, produces); });
     threads.emplace_back([&] { repeat(is_over, works); });
@@ -150,19 +149,17 @@ TEST_F(StopAndStart, UnderLoadLosesNothing) {
   for (std::thread& thread : threads) thread.join();
 
   // Completes the remaining tasks. Tasks of a lost lease answer come back when their lease expires.
-  ApiClient client = ApiClient::create(server_.url()).value();
+  Client client = test::client_of(server_.url());
   const auto left = [&client] {
     const auto queues = client.queues().value();
-    return queues.empty()
-               ? 0
-               : queues[0].stats.scheduled + queues[0].stats.ready + queues[0].stats.leased;
+    return queues.empty() ? 0 : queues[0].scheduled + queues[0].ready + queues[0].leased;
   };
   while (left() > 0) ASSERT_TRUE(lease_and_complete(client, 1s));
   // If the answer to a completion was lost, the task is completed although the worker does not know
   // it. Each worker can lose at most one answer per round.
   EXPECT_LE(told_.open().size(), 2 * 10 * kRounds);
-  for (const TaskId id : told_.open()) {
-    EXPECT_EQ(client.get(id).error().code, ErrorCode::not_found);
+  for (const std::uint64_t id : told_.open()) {
+    EXPECT_EQ(client.get(id).error().code, ClientError::Code::not_found);
   }
   EXPECT_EQ(told_.completed_twice(), 0U);
   EXPECT_EQ(server_.stop(), 0);

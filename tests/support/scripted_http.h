@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/result.h"
+#include "client/client_impl.h"
 #include "net/http_client.h"
 
 namespace detent::test {
@@ -33,5 +35,11 @@ class ScriptedHttp final : public net::HttpClient {
  private:
   Script& script_;
 };
+
+/// A client that does not repeat calls. `script` must outlive it.
+inline Client scripted_client(Script& script) {
+  return ClientInternals::over(std::make_unique<ScriptedHttp>(script),
+                               std::make_unique<ScriptedHttp>(script));
+}
 
 }  // namespace detent::test
