@@ -1,9 +1,5 @@
 #include "net/http_caller.h"
 
-#include <openssl/ssl.h>
-
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -12,19 +8,15 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/error.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
-#include <cerrno>
 #include <limits>
 #include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "net/client_socket.h"
 #include "net/http_parser.h"
 #include "net/http_writer.h"
 
@@ -54,19 +46,7 @@ tcp::endpoint endpoint_of(const IpAddress& address, std::uint16_t port) {
 struct Connection {
   explicit Connection(asio::io_context& io) : socket(io) {}
 
-  /// Returns true if the host has neither sent bytes nor closed the connection.
-  bool is_quiet() {
-    std::array<char, 1> byte{};
-    return ::recv(socket.native_handle(), byte.data(), byte.size(), MSG_PEEK | MSG_DONTWAIT) < 0 &&
-           (errno == EAGAIN || errno == EWOULDBLOCK);
-  }
-  void close() {
-    error_code ignored;
-    socket.close(ignored);
-  }
-
-  tcp::socket socket;
-  std::optional<ssl::stream<tcp::socket&>> tls;
+  ClientSocket socket;
   asio::steady_timer::time_point idle_since{};
 };
 
@@ -93,7 +73,7 @@ class IdleConnections {
     while (!idle.empty()) {
       std::unique_ptr<Connection> last = std::move(idle.back());
       idle.pop_back();
-      if (last->is_quiet()) return last;
+      if (last->socket.is_quiet()) return last;
     }
     return nullptr;
   }
@@ -232,13 +212,13 @@ class Call final : public std::enable_shared_from_this<Call> {
   void connect(std::size_t index) {
     begin(CallStep::connect, shared_.options.connect_timeout);
     next_address_ = index + 1;
-    connection_->close();
-    connection_->socket.async_connect(endpoint_of(addresses_[index], url_.port),
-                                      [self = shared_from_this(), index](error_code ec) {
-                                        // Ignore the result if a later address is being tried.
-                                        if (!self->is_over_ && self->next_address_ == index + 1)
-                                          self->connected(ec);
-                                      });
+    connection_->socket.close();
+    connection_->socket.tcp().async_connect(
+        endpoint_of(addresses_[index], url_.port),
+        [self = shared_from_this(), index](error_code ec) {
+          // Ignore the result if a later address is being tried.
+          if (!self->is_over_ && self->next_address_ == index + 1) self->connected(ec);
+        });
   }
 
   void connected(error_code ec) {
@@ -246,30 +226,19 @@ class Call final : public std::enable_shared_from_this<Call> {
       if (next_address_ < addresses_.size()) return connect(next_address_);
       return fail(ec.message());
     }
-    connection_->socket.set_option(tcp::no_delay(true), ec);
+    connection_->socket.tcp().set_option(tcp::no_delay(true), ec);
     if (url_.scheme == HttpUrl::Scheme::https) return handshake();
     exchange();
   }
 
   void handshake() {
     begin(CallStep::handshake, shared_.options.handshake_timeout);
-    auto& tls = connection_->tls.emplace(connection_->socket, shared_.tls);
-    error_code ec;
-    tls.set_verify_callback(ssl::host_name_verification(url_.host), ec);
-    // The name tells the server which certificate to use. RFC 6066, section 3, allows no addresses.
-    if (!url_.address) SSL_set_tlsext_host_name(tls.native_handle(), url_.host.c_str());
-    tls.async_handshake(ssl::stream_base::client, [self = shared_from_this()](error_code ended) {
-      if (self->is_over_) return;
-      if (ended) return self->fail(self->handshake_error(ended));
-      self->exchange();
-    });
-  }
-
-  /// For a refused certificate, OpenSSL stores the reason separately from the error code.
-  std::string handshake_error(error_code ec) {
-    const auto verdict = SSL_get_verify_result(connection_->tls->native_handle());
-    if (verdict == X509_V_OK) return ec.message();
-    return std::string("certificate: ") + X509_verify_cert_error_string(verdict);
+    connection_->socket.async_handshake(
+        shared_.tls, url_.host, [self = shared_from_this()](error_code ended) {
+          if (self->is_over_) return;
+          if (ended) return self->fail(self->connection_->socket.handshake_error(ended));
+          self->exchange();
+        });
   }
 
   void exchange() {
@@ -278,23 +247,15 @@ class Call final : public std::enable_shared_from_this<Call> {
     const auto written = [self = shared_from_this()](error_code, std::size_t) {
       self->is_written_ = true;
     };
-    if (connection_->tls) {
-      asio::async_write(*connection_->tls, asio::buffer(output_), written);
-    } else {
-      asio::async_write(connection_->socket, asio::buffer(output_), written);
-    }
+    connection_->socket.async_write(asio::buffer(output_), written);
     read();
   }
 
   void read() {
-    auto on_read = [self = shared_from_this()](error_code ec, std::size_t size) {
-      if (!self->is_over_) self->take_in(ec, size);
-    };
-    if (connection_->tls) {
-      connection_->tls->async_read_some(asio::buffer(buffer_), std::move(on_read));
-    } else {
-      connection_->socket.async_read_some(asio::buffer(buffer_), std::move(on_read));
-    }
+    connection_->socket.async_read_some(
+        asio::buffer(buffer_), [self = shared_from_this()](error_code ec, std::size_t size) {
+          if (!self->is_over_) self->take_in(ec, size);
+        });
   }
 
   void take_in(error_code ec, std::size_t size) {
@@ -385,7 +346,7 @@ class Call final : public std::enable_shared_from_this<Call> {
     total_timer_.cancel();
     step_timer_.cancel();
     if (late_timer_) late_timer_->cancel();
-    if (connection_) connection_->close();
+    if (connection_) connection_->socket.close();
   }
 
   Shared& shared_;
@@ -426,15 +387,8 @@ class Caller final : public HttpCaller {
   Caller& operator=(const Caller&) = delete;
 
   Result<void> prepare() {
-    SSL_CTX_set_min_proto_version(shared_.tls.native_handle(), TLS1_2_VERSION);
-    shared_.tls.set_verify_mode(ssl::verify_peer);
-    error_code ec;
     const std::string& file = shared_.options.ca_file;
-    if (file.empty()) {
-      shared_.tls.set_default_verify_paths(ec);
-    } else {
-      shared_.tls.load_verify_file(file, ec);
-    }
+    const error_code ec = trust(shared_.tls, file);
     if (!ec) return ok();
     return Error{ErrorCode::invalid_argument,
                  "read certificates of \"" + file + "\": " + ec.message(), ""};

@@ -7,7 +7,8 @@
 // redirects and uses no proxy. Unless options say so, it uses each connection once. Limits of time
 // and size cut off slow or endless answers, which occupy only a socket.
 //
-// HttpClient (http_client.h) is a blocking client for a server that the user trusts.
+// HttpClient (http_client.h) is a blocking client for a server that the user trusts. Both share
+// the connection, its TLS and the parser (client_socket.h, http_parser.h).
 #pragma once
 
 #include <chrono>

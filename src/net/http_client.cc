@@ -8,10 +8,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/write.hpp>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -20,6 +16,7 @@
 #include <utility>
 
 #include "detent/clock.h"
+#include "net/client_socket.h"
 #include "net/http_parser.h"
 #include "net/http_writer.h"
 
@@ -27,7 +24,6 @@ namespace detent::net {
 namespace {
 
 namespace asio = boost::asio;
-namespace ssl = boost::asio::ssl;
 using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
@@ -102,19 +98,18 @@ bool is_header_value(std::string_view text) {
 
 /// Writes requests and reads their answers at the same time, so that neither side must store all
 /// bytes of the other. It runs on the io_context of the client, and must live until that has no
-/// work left. `Stream` is a socket, with or without TLS.
-template <class Stream>
+/// work left.
 class Round {
  public:
-  Round(Stream& stream, std::span<const HttpRequest> requests, std::string_view host)
-      : stream_(stream), requests_(requests), parser_(kAnswerLimits) {
+  Round(ClientSocket& socket, std::span<const HttpRequest> requests, std::string_view host)
+      : socket_(socket), requests_(requests), parser_(kAnswerLimits) {
     for (const HttpRequest& request : requests) write_request(request, host, output_);
   }
 
   /// Requires: there is at least one request.
   void start() {
     parser_.expect_answer_to(requests_.front().method);
-    asio::async_write(stream_, asio::buffer(output_), [this](error_code ec, std::size_t) {
+    socket_.async_write(asio::buffer(output_), [this](error_code ec, std::size_t) {
       // A failed write is not an error yet: the server may have answered and closed. read() finds
       // out.
       is_written_ = !ec;
@@ -132,13 +127,13 @@ class Round {
 
  private:
   void read() {
-    stream_.async_read_some(asio::buffer(buffer_), [this](error_code ec, std::size_t size) {
+    socket_.async_read_some(asio::buffer(buffer_), [this](error_code ec, std::size_t size) {
       if (ec) return end(ec);
       saw_any_byte_ = true;
       input_.append(buffer_.data(), size);
       parse();
       if (!is_complete() && !error_) return read();
-      if (!is_written_) close();
+      if (!is_written_) socket_.close();  // cancels the write: its result is not needed any more
     });
   }
 
@@ -169,7 +164,7 @@ class Round {
     } else {
       fail(ErrorCode::unavailable, ec.message());
     }
-    if (!is_written_) close();
+    if (!is_written_) socket_.close();
   }
 
   void fail_parsing() {
@@ -182,13 +177,7 @@ class Round {
     if (!error_) error_ = Error{code, std::move(message), ""};
   }
 
-  /// Cancels the write, because its result is not needed any more.
-  void close() {
-    error_code ignored;
-    stream_.lowest_layer().close(ignored);
-  }
-
-  Stream& stream_;
+  ClientSocket& socket_;
   const std::span<const HttpRequest> requests_;
   std::string output_;
   bool is_written_ = false;
@@ -210,15 +199,7 @@ class Client final : public HttpClient {
   /// for a file without certificates.
   Result<void> trust() {
     if (!authority_.is_tls) return ok();
-    tls_.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
-                     ssl::context::no_tlsv1_1);
-    tls_.set_verify_mode(ssl::verify_peer);
-    error_code ec;
-    if (options_.ca_file.empty()) {
-      tls_.set_default_verify_paths(ec);
-    } else {
-      tls_.load_verify_file(options_.ca_file, ec);
-    }
+    const error_code ec = net::trust(tls_, options_.ca_file);
     if (!ec) return ok();
     return Error{ErrorCode::invalid_argument,
                  "read certificates from " + options_.ca_file + ": " + ec.message(), "ca"};
@@ -241,8 +222,8 @@ class Client final : public HttpClient {
     is_interrupted_ = true;
     asio::post(io_, [this] {
       error_code failed;
-      socket_.shutdown(tcp::socket::shutdown_send, failed);
-      if (failed) socket_.close(failed);  // it was being connected
+      socket_.tcp().shutdown(tcp::socket::shutdown_send, failed);
+      if (failed) socket_.close();  // it was being connected
       interrupted_until_ = std::min(interrupted_until_, clock_.now() + kInterruptedPatience);
     });
   }
@@ -273,7 +254,7 @@ class Client final : public HttpClient {
       }
     }
     const MonotonicTime deadline = clock_.now() + timeout_;
-    const bool is_reused = socket_.is_open() && !is_stale();
+    const bool is_reused = socket_.tcp().is_open() && socket_.is_quiet();
     if (!is_reused) TRY(connect(deadline));
     if (is_interrupted_) return interrupted();
     may_have_been_seen_ = true;
@@ -291,16 +272,10 @@ class Client final : public HttpClient {
   };
 
   Attempt run(std::span<const HttpRequest> requests, MonotonicTime deadline) {
-    return stream_ ? run_round(*stream_, requests, deadline)
-                   : run_round(socket_, requests, deadline);
-  }
-
-  template <class Stream>
-  Attempt run_round(Stream& stream, std::span<const HttpRequest> requests, MonotonicTime deadline) {
-    Round<Stream> round(stream, requests, authority_.text);
+    Round round(socket_, requests, authority_.text);
     round.start();
     const bool in_time = run_until(deadline);
-    if (!round.is_complete() || !round.keeps_alive()) close();
+    if (!round.is_complete() || !round.keeps_alive()) socket_.close();
     if (round.is_complete()) return {.answers = round.take_answers()};
     if (!in_time || !round.error()) return {.answers = given_up()};
     return {.answers = with_context(authority_.text, *round.error()),
@@ -308,45 +283,27 @@ class Client final : public HttpClient {
   }
 
   Result<void> connect(MonotonicTime deadline) {
-    close();
+    socket_.close();
     error_code ec;
     const auto endpoints =
         tcp::resolver(io_).resolve(authority_.host, std::to_string(authority_.port), ec);
     if (ec) return cannot_connect(ec);
     ec = asio::error::would_block;
-    asio::async_connect(socket_, endpoints,
+    asio::async_connect(socket_.tcp(), endpoints,
                         [&ec](error_code result, const tcp::endpoint&) { ec = result; });
     if (!run_until(deadline)) return given_up();
     if (ec) return cannot_connect(ec);
-    socket_.set_option(tcp::no_delay(true), ec);
+    socket_.tcp().set_option(tcp::no_delay(true), ec);
     return authority_.is_tls ? begin_tls(deadline) : ok();
   }
 
-  /// The certificate must be valid for the host that the URL names.
   Result<void> begin_tls(MonotonicTime deadline) {
-    stream_.emplace(socket_, tls_);
-    error_code ec;
-    asio::ip::make_address(authority_.host, ec);
-    const bool is_name = ec.failed();  // RFC 6066, section 3: only names are sent, not addresses
-    if (is_name) SSL_set_tlsext_host_name(stream_->native_handle(), authority_.host.c_str());
-    stream_->set_verify_callback(ssl::host_name_verification(authority_.host), ec);
-    if (ec) return cannot_connect(ec);
-    ec = asio::error::would_block;
-    stream_->async_handshake(ssl::stream_base::client, [&ec](error_code result) { ec = result; });
+    error_code ec = asio::error::would_block;
+    socket_.async_handshake(tls_, authority_.host, [&ec](error_code result) { ec = result; });
     if (!run_until(deadline)) return given_up();
     if (!ec) return ok();
-    close();
+    socket_.close();
     return cannot_connect(ec);
-  }
-
-  /// Returns true if, since the last answer, the server has closed the connection or sent bytes.
-  bool is_stale() {
-    error_code ec;
-    char byte = 0;
-    socket_.non_blocking(true, ec);
-    if (ec) return true;
-    socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, ec);
-    return ec != asio::error::would_block;
   }
 
   /// Runs the started operations to their end. Returns false if the deadline ended them, or the end
@@ -359,14 +316,9 @@ class Client final : public HttpClient {
     };
     while (io_.run_one_for(left()) > 0) continue;
     if (io_.stopped()) return true;
-    close();
+    socket_.close();
     io_.run();  // run the handlers of the closed socket
     return false;
-  }
-
-  void close() {
-    error_code ignored;
-    socket_.close(ignored);
   }
 
   Error given_up() const {
@@ -385,9 +337,8 @@ class Client final : public HttpClient {
   const HttpClientOptions options_;
   const SystemClock clock_;
   asio::io_context io_{1};
-  ssl::context tls_{ssl::context::tls_client};
-  tcp::socket socket_{io_};
-  std::optional<ssl::stream<tcp::socket&>> stream_;  // uses socket_; empty: no TLS
+  asio::ssl::context tls_{asio::ssl::context::tls_client};
+  ClientSocket socket_{io_};
   bool may_have_been_seen_ = false;
   // Written by interrupt(), and read before each request. interrupt() also posts a handler, which
   // ends a request that runs at that moment.

@@ -9,6 +9,12 @@
 // - If the connection is lost later, only a GET is repeated.
 //
 // In all other cases the outcome is unknown, and the error says so.
+//
+// HttpCaller (http_caller.h) makes many calls at a time on a thread of its own. This client is not
+// a blocking face of HttpCaller, for three reasons: a call runs on the calling thread and needs no
+// second one; interrupt() closes only the sending side, so that an answer on its way still arrives;
+// and requests are pipelined. Both share the connection, its TLS and the parser (client_socket.h,
+// http_parser.h).
 #pragma once
 
 #include <chrono>
