@@ -1,6 +1,5 @@
-// The server's state of one beanstalk client, on a single server and in a cluster: the queue that
-// it uses, the queues that it watches, the leases that it holds, and its contribution to the
-// server's counters.
+// The server's state of one beanstalk client: the queue that it uses, the queues that it watches,
+// the leases that it holds, and its contribution to the server's counters.
 #pragma once
 
 #include <chrono>
@@ -16,7 +15,7 @@
 
 namespace detent::server {
 
-/// Confined to the thread of the hub's engine.
+/// Confined to the thread of the sessions.
 class BeanstalkClientState {
  public:
   struct Held {

@@ -13,7 +13,8 @@ class BeanstalkFailure : public ::testing::Test {
     store_.fail_write(2, WriteFault::applied);
     engine_ = std::make_unique<EngineThread>(
         OpenEngine{.store = nullptr, .engine = std::move(engine)}, clock_);
-    server_ = BeanstalkServer::start({}, *engine_, clock_).value();
+    shards_ = std::make_unique<EngineShards>(*engine_, clock_);
+    server_ = BeanstalkServer::start({}, *shards_, clock_).value();
   }
   ~BeanstalkFailure() override {
     server_->stop(0ms);
@@ -27,6 +28,7 @@ class BeanstalkFailure : public ::testing::Test {
   MemoryDisk disk_;
   FaultStore store_{MemoryStore::open(disk_).value()};
   std::unique_ptr<EngineThread> engine_;
+  std::unique_ptr<EngineShards> shards_;
   std::unique_ptr<BeanstalkServer> server_;
 };
 

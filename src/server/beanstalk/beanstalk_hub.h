@@ -1,10 +1,9 @@
-// The state that all connections of the beanstalk server share: the engine on whose thread they
-// run, the number of users and watchers of each queue, and the counters for `stats`.
+// The state that all connections of the beanstalk server share: the number of users and watchers of
+// each queue, and the counters for `stats`.
 #pragma once
 
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,15 +11,13 @@
 #include <vector>
 
 #include "detent/clock.h"
-#include "detent/unique_function.h"
-#include "engine/thread/engine_thread.h"
 #include "protocol/beanstalk/command.h"
 #include "server/beanstalk/beanstalk_jobs.h"
 
 namespace detent::server {
 
 /// The uses of queues by name. A queue without users and without counts has no entry. Confined to
-/// the engine's thread.
+/// the thread of the sessions.
 class QueueUses {
  public:
   QueueUse& of(const std::string& name) { return uses_[name]; }
@@ -42,19 +39,15 @@ class QueueUses {
 
 struct BeanstalkHub {
   // Constant after construction.
-  EngineThread& engine;  // of a node of a cluster: one that has no tasks
   const Clock& clock;
   const MonotonicTime start = clock.now();
   const std::string id;  // of this server process, random
 
-  // Written by the thread that drains the server, read by the engine's thread. Relaxed: a put that
-  // arrives at that moment may be accepted or refused.
+  // Written by the thread that drains the server, read by the thread of the sessions. Relaxed: a
+  // put that arrives at that moment may be accepted or refused.
   std::atomic<bool> is_draining{false};
-  // Used on a node of a cluster: the number of shards that must still take back leases of a
-  // disconnected client. Written by the engine's thread, read by the thread that stops the server.
-  std::atomic<std::size_t> give_backs{0};
 
-  // Used only by the engine's thread.
+  // Used only by the thread of the sessions.
   QueueUses queues = {};
   std::array<std::uint64_t, beanstalk::kVerbs> commands = {};  // by Verb
   std::uint64_t connections = 0;
@@ -62,9 +55,6 @@ struct BeanstalkHub {
   std::uint64_t producers = 0;
   std::uint64_t workers = 0;
   std::uint64_t waiting = 0;
-  // Used on a node of a cluster after its timers have ended: the give-backs that must be tried
-  // again. It must be the last member, because its functions refer to the other members.
-  std::vector<UniqueFunction<void()>> tries = {};
 };
 
 /// The names of existing queues: queues with tasks, and queues that a client uses or watches.

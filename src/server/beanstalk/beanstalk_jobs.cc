@@ -1,6 +1,7 @@
 #include "server/beanstalk/beanstalk_jobs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "task/retry.h"
@@ -124,6 +125,8 @@ Concern concern_of(Verb verb) noexcept {
   return Concern::other;
 }
 
+bool may_take_turns(Verb verb) noexcept { return verb == Verb::kick || verb == Verb::peek_delayed; }
+
 std::optional<JobAnswer> JobVerbs::run(Engine& engine, const JobCall& call) {
   switch (call.command.verb) {
     case Verb::put:
@@ -205,9 +208,7 @@ JobVerbs::Answer JobVerbs::reserve_job(Engine& engine, const JobCall& call) {
   const Result<LeasedTask> leased =
       engine.lease_task(task_id(call.command.id), job_lease_request());
   if (!leased) return say(leased.error());
-  return JobAnswer{.reply = reserved_reply(*leased),
-                   .lease = JobAnswer::Lease::taken,
-                   .taken = job_lease(*leased, clock_)};
+  return reserved_job(*leased, clock_);
 }
 
 JobVerbs::Answer JobVerbs::delete_job(Engine& engine, const JobCall& call) {
@@ -363,7 +364,35 @@ JobVerbs::Answer JobVerbs::stats_queue(Engine& engine, const JobCall& call) {
   return yaml(beanstalk::render_tube_stats(stats));
 }
 
-void AllJobs::add(const AllJobs& other) {
+// ---- several calls ----
+
+void JobRun::go_on(Engine& engine) {
+  while (answers_.size() < calls_.size()) {
+    std::optional<JobAnswer> answer = verbs_.run(engine, calls_[answers_.size()]);
+    if (!answer && go_on_later()) return;
+    answers_.push_back(answer ? *std::move(answer) : verbs_.break_off());
+  }
+  done_(engine, std::move(answers_));
+}
+
+/// A call that needs more turns is about one queue, so it takes its turns among the commands of
+/// this queue.
+bool JobRun::go_on_later() {
+  return thread_.post(
+      [self = shared_from_this()](Engine& engine) { self->go_on(engine); },
+      [queue = calls_[answers_.size()].queue](const Engine& /*engine*/) { return queue; });
+}
+
+void release_jobs(Engine& engine, std::span<const LeaseToken> leases) {
+  for (const LeaseToken lease : leases) {
+    // It may have run out.
+    (void)engine.release(lease, {}, {}, ReleaseCount::lease);
+  }
+}
+
+// ---- figures ----
+
+void AllJobs::add(AllJobs other) {
   counts.urgent += other.counts.urgent;
   counts.ready += other.counts.ready;
   counts.reserved += other.counts.reserved;
@@ -371,7 +400,9 @@ void AllJobs::add(const AllJobs& other) {
   counts.dead += other.counts.dead;
   counts.total += other.counts.total;
   timeouts += other.timeouts;
-  queues.insert(queues.end(), other.queues.begin(), other.queues.end());
+  if (queues.empty()) return queues.swap(other.queues);
+  queues.insert(queues.end(), std::move_iterator(other.queues.begin()),
+                std::move_iterator(other.queues.end()));
 }
 
 AllJobs all_jobs(const EngineStats& stats) {
@@ -401,10 +432,11 @@ JobLease job_lease(const LeasedTask& leased, const Clock& clock) {
           .queue = leased.task.queue};
 }
 
-std::string reserved_reply(const LeasedTask& leased) {
-  std::string reply;
-  beanstalk::write_reserved(reply, leased.task.id.value, leased.task.payload.data);
-  return reply;
+JobAnswer reserved_job(const LeasedTask& leased, const Clock& clock) {
+  JobAnswer answer{
+      .reply = {}, .lease = JobAnswer::Lease::taken, .taken = job_lease(leased, clock)};
+  beanstalk::write_reserved(answer.reply, leased.task.id.value, leased.task.payload.data);
+  return answer;
 }
 
 Word word_for(const Error& error) noexcept {

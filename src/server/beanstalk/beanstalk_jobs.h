@@ -7,12 +7,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "detent/clock.h"
+#include "detent/unique_function.h"
 #include "engine/engine.h"
+#include "engine/thread/engine_thread.h"
 #include "protocol/beanstalk/command.h"
 #include "protocol/beanstalk/reply_writer.h"
 #include "protocol/beanstalk/stats_writer.h"
@@ -65,6 +70,8 @@ struct JobAnswer {
 /// The subject of a command. `reserve`, and commands about the client or all queues, are not calls.
 enum class Concern : std::uint8_t { job, queue, other };
 Concern concern_of(beanstalk::Verb verb) noexcept;
+/// Returns true for a call that may need several turns of the engine.
+bool may_take_turns(beanstalk::Verb verb) noexcept;
 
 /// Carries out calls one after the other. Confined to the engine's thread.
 class JobVerbs {
@@ -106,12 +113,40 @@ class JobVerbs {
   std::optional<Place> search_;
 };
 
+/// Some calls that are carried out one after the other, over several turns of the engine if a call
+/// needs them. Confined to the engine's thread.
+class JobRun final : public std::enable_shared_from_this<JobRun> {
+ public:
+  /// Gets one answer for each call. They are durable after the next commit.
+  using Done = UniqueFunction<void(Engine&, std::vector<JobAnswer>)>;
+
+  /// Both references must outlive it.
+  JobRun(EngineThread& thread, const Clock& clock, std::vector<JobCall> calls, Done done)
+      : thread_(thread), calls_(std::move(calls)), done_(std::move(done)), verbs_(clock) {}
+
+  /// `done` runs once, within this call or in a later turn.
+  void go_on(Engine& engine);
+
+ private:
+  bool go_on_later();
+
+  EngineThread& thread_;
+  const std::vector<JobCall> calls_;
+  Done done_;
+  JobVerbs verbs_;
+  std::vector<JobAnswer> answers_;
+};
+
+/// Ends leases of clients that do not work on the jobs any more. Expired leases are ignored, and so
+/// are errors: leases end when the store fails.
+void release_jobs(Engine& engine, std::span<const LeaseToken> leases);
+
 /// The lease options of this protocol, without the queues.
 LeaseRequest job_lease_request();
 /// The lease as it is described at `now`.
 JobLease job_lease(const LeasedTask& leased, const Clock& clock);
-/// The RESERVED reply.
-std::string reserved_reply(const LeasedTask& leased);
+/// The answer to a reserve that got this job.
+JobAnswer reserved_job(const LeasedTask& leased, const Clock& clock);
 /// Maps the error of a verb to a reply of this protocol.
 beanstalk::Word word_for(const Error& error) noexcept;
 
@@ -121,7 +156,7 @@ struct AllJobs {
   std::uint64_t timeouts = 0;
   std::vector<std::string> queues = {};  // that have tasks
 
-  void add(const AllJobs& other);
+  void add(AllJobs other);
   friend bool operator==(const AllJobs&, const AllJobs&) = default;
 };
 AllJobs all_jobs(const EngineStats& stats);

@@ -31,24 +31,22 @@ std::string random_id() {
 /// The I/O side of a client. Confined to the I/O thread.
 class Connection final : public net::StreamHandler {
  public:
-  Connection(BeanstalkHub& hub, net::Stream& stream, std::shared_ptr<BeanstalkHandler> session)
-      : hub_(hub), stream_(stream), session_(std::move(session)), parser_(kMaxPayloadBytes) {
-    has_opened_ =
-        hub_.engine.post([session = session_](Engine&) { session->open(); }, session_->queue());
-  }
+  Connection(BeanstalkHub& hub, JobShards& shards, const std::shared_ptr<net::Stream>& stream)
+      : clock_(hub.clock),
+        shards_(shards),
+        stream_(*stream),
+        session_(std::make_shared<BeanstalkSession>(hub, shards, stream)),
+        parser_(kMaxPayloadBytes),
+        has_opened_(shards.post(session_, &BeanstalkSession::open)) {}
 
   void on_bytes(std::string_view bytes) override { pump(bytes); }
   void on_sent() override {
     if (!session_->has_more()) return pump({});
-    post([session = session_](Engine& engine) { session->go_on(engine); });
+    post(&BeanstalkSession::go_on);
   }
-  void on_end() override {
-    post([session = session_](Engine& engine) { session->end_waits(engine); });
-  }
+  void on_end() override { post(&BeanstalkSession::end_waits); }
   void on_closed() override {
-    if (!has_opened_) return;
-    hub_.engine.post_end([session = session_](Engine& engine) { session->close(engine); },
-                         session_->queue());
+    if (has_opened_) shards_.post_end(session_, &BeanstalkSession::close);
   }
 
  private:
@@ -69,13 +67,12 @@ class Connection final : public net::StreamHandler {
     }
     input_.drop(bytes, taken);
     if (!batch.empty()) {
-      return post([session = session_, batch = std::move(batch)](Engine& engine) mutable {
-        session->run(engine, std::move(batch));
-      });
+      session_->receive(std::move(batch));
+      return post(&BeanstalkSession::run);
     }
     if (has_quit_) return stream_.close();
     if (parser_.is_idle()) return stream_.read({});
-    const MonotonicTime now = hub_.clock.now();
+    const MonotonicTime now = clock_.now();
     if (!command_end_) command_end_ = now + kCommandTimeout;
     if (now >= *command_end_) return stream_.close();  // however often a byte of it comes
     stream_.read(std::chrono::ceil<std::chrono::milliseconds>(*command_end_ - now));
@@ -87,49 +84,32 @@ class Connection final : public net::StreamHandler {
     return !fresh.empty() && !std::exchange(has_begun_, true) && fresh.starts_with("POST ");
   }
 
-  void post(EngineThread::Command command) {
-    if (!hub_.engine.post(std::move(command), session_->queue())) stream_.close();
+  void post(JobShards::Step step) {
+    if (!shards_.post(session_, step)) stream_.close();
   }
 
-  BeanstalkHub& hub_;
+  const Clock& clock_;
+  JobShards& shards_;
   net::Stream& stream_;
-  const std::shared_ptr<BeanstalkHandler> session_;
+  const std::shared_ptr<BeanstalkSession> session_;
   CommandParser parser_;
   net::InputBuffer input_;
   std::optional<MonotonicTime> command_end_;  // of the incomplete command
-  bool has_opened_ = false;
+  const bool has_opened_;
   bool has_begun_ = false;
   bool has_quit_ = false;
 };
 
 }  // namespace
 
-BeanstalkServer::BeanstalkServer(EngineThread& engine, const Clock& clock, AnswerBy answer_by)
-    : hub_{.engine = engine, .clock = clock, .id = random_id()}, answer_by_(std::move(answer_by)) {}
-
-void BeanstalkServer::give_back_again() {
-  // Refused only when the engine stops: its leases end with it, or are kept.
-  (void)hub_.engine.post([this](Engine&) {
-    for (auto& one : std::exchange(hub_.tries, {})) one();
-  });
-}
+BeanstalkServer::BeanstalkServer(const Clock& clock) : hub_{.clock = clock, .id = random_id()} {}
 
 Result<std::unique_ptr<BeanstalkServer>> BeanstalkServer::start(net::StreamServerOptions options,
-                                                                EngineThread& engine,
+                                                                JobShards& shards,
                                                                 const Clock& clock) {
-  const auto by_session = [](BeanstalkHub& hub, const std::shared_ptr<net::Stream>& stream) {
-    return std::make_shared<BeanstalkSession>(hub, stream);
-  };
-  return start(std::move(options), engine, clock, by_session);
-}
-
-Result<std::unique_ptr<BeanstalkServer>> BeanstalkServer::start(net::StreamServerOptions options,
-                                                                EngineThread& engine,
-                                                                const Clock& clock,
-                                                                AnswerBy answer_by) {
-  std::unique_ptr<BeanstalkServer> server(new BeanstalkServer(engine, clock, std::move(answer_by)));
-  const auto accept = [self = server.get()](const std::shared_ptr<net::Stream>& stream) {
-    return std::make_unique<Connection>(self->hub_, *stream, self->answer_by_(self->hub_, stream));
+  std::unique_ptr<BeanstalkServer> server(new BeanstalkServer(clock));
+  const auto accept = [&hub = server->hub_, &shards](const std::shared_ptr<net::Stream>& stream) {
+    return std::make_unique<Connection>(hub, shards, stream);
   };
   ASSIGN_OR_RETURN(server->streams_, net::StreamServer::start(std::move(options), accept));
   return server;

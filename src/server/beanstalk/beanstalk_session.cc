@@ -6,204 +6,343 @@
 namespace detent::server {
 namespace {
 
-using std::chrono::milliseconds;
+using beanstalk::Verb;
 using std::chrono::seconds;
 
 /// Replies gathered before they are sent: one more may come on top.
 constexpr std::size_t kMaxReplyBytes = 256 * 1024;
-/// Leases given back in one command of the engine's thread: each is read and written.
-constexpr int kGiveBackAtOnce = 256;
+/// Of the bodies of calls that go together: one more may come on top.
+constexpr std::size_t kMaxCallBytes = 256 * 1024;
 
 }  // namespace
 
-BeanstalkSession::BeanstalkSession(BeanstalkHub& hub, std::weak_ptr<net::Stream> stream)
-    : hub_(hub), stream_(std::move(stream)), client_(hub), verbs_(hub.clock) {}
+BeanstalkSession::BeanstalkSession(BeanstalkHub& hub, JobShards& shards,
+                                   std::weak_ptr<net::Stream> stream)
+    : hub_(hub), shards_(shards), stream_(std::move(stream)), client_(hub) {}
 
 // ---- the loop ----
 
-void BeanstalkSession::run(Engine& engine, std::vector<beanstalk::Input> inputs) {
-  batch_ = Batch{.inputs = std::move(inputs), .call = {}};
-  go_on(engine);
+void BeanstalkSession::run() {
+  batch_ = Batch{.inputs = std::exchange(received_, {})};
+  go_on();
 }
 
-void BeanstalkSession::go_on(Engine& engine) {
+void BeanstalkSession::go_on() {
   Step step = Step::answered;
   while (!is_closed_ && batch_.has_next() && out_.size() < kMaxReplyBytes) {
-    step = answer(engine, batch_.inputs[batch_.next]);
+    step = answer(batch_.inputs[batch_.next]);
     if (step == Step::after_sending || step == Step::waits) break;
-    ++answers_;
     batch_.go_to_next();
     if (step == Step::at_length) break;
   }
-  if (!is_closed_ && step != Step::waits) flush(engine);
+  if (!is_closed_ && step != Step::waits) flush();
+}
+
+/// The present command is answered. Goes on with the next command, unless answer() has not returned
+/// yet.
+void BeanstalkSession::answered() {
+  is_answered_ = true;
+  if (is_asking_) return;
+  batch_.go_to_next();
+  go_on();
 }
 
 /// Sends the replies once their changes are durable.
-void BeanstalkSession::flush(Engine& engine) {
-  engine.after_commit([self = shared_from_this()](const Result<void>& committed) {
-    if (!committed) {
-      // The commit failed, so it is unknown whether the commands took effect.
-      self->out_.clear();
-      for (; self->answers_ > 0; --self->answers_) {
-        beanstalk::write_word(self->out_, Word::internal_error);
-      }
-    }
-    self->send();
-  });
+void BeanstalkSession::flush() { shards_.when_committed(shared_from_this()); }
+
+void BeanstalkSession::committed(bool is_durable) {
+  if (!is_durable) {
+    // The commit failed, so it is unknown whether the commands took effect.
+    out_.clear();
+    for (; replies_ > 0; --replies_) beanstalk::write_word(out_, Word::internal_error);
+  }
+  send();
 }
 
 void BeanstalkSession::send() {
   has_more_ = batch_.has_next();
   if (!has_more_) batch_ = {};
-  answers_ = 0;
+  replies_ = 0;
   const std::shared_ptr<net::Stream> stream = stream_.lock();
   if (stream != nullptr && !is_closed_) stream->send(std::exchange(out_, {}));
 }
 
-/// Goes on when the engine has served others.
-bool BeanstalkSession::go_on_later() {
-  return hub_.engine.post([self = shared_from_this()](Engine& engine) { self->go_on(engine); },
-                          queue());
-}
-
 BeanstalkSession::Step BeanstalkSession::say(Word word) {
   beanstalk::write_word(out_, word);
+  ++replies_;
   return Step::answered;
+}
+
+void BeanstalkSession::add_reply(std::string_view reply) {
+  out_ += reply;
+  ++replies_;
 }
 
 // ---- which command ----
 
-BeanstalkSession::Step BeanstalkSession::answer(Engine& engine, beanstalk::Input& input) {
-  if (batch_.call) return answer_call(engine);
+BeanstalkSession::Step BeanstalkSession::answer(beanstalk::Input& input) {
   if (auto* const command = std::get_if<Command>(&input)) {
     if (!std::exchange(batch_.is_counted, true)) client_.count(*command);
-    return answer(engine, *command);
+    return answer(*command);
   }
   const auto refusal = std::get<beanstalk::Refusal>(input);
   client_.count(refusal);
   beanstalk::write_refusal(out_, refusal);
+  ++replies_;
   return Step::answered;
 }
 
-BeanstalkSession::Step BeanstalkSession::answer(Engine& engine, Command& command) {
-  using beanstalk::Verb;
-  if (command.verb == Verb::reserve) return reserve(engine, std::nullopt);
-  if (command.verb == Verb::reserve_with_timeout) return reserve(engine, command.time_out);
+BeanstalkSession::Step BeanstalkSession::answer(Command& command) {
+  if (command.verb == Verb::reserve) return reserve(std::nullopt);
+  if (command.verb == Verb::reserve_with_timeout) return reserve(command.time_out);
   if (command.verb == Verb::stats || command.verb == Verb::list_tubes) {
-    const AllJobs jobs = all_jobs(engine.stats());
-    out_ += command.verb == Verb::stats ? stats_reply(hub_, jobs) : list_reply(hub_, jobs);
-    return Step::at_length;
+    return ask_all(command.verb);
   }
   if (const std::optional<std::string> reply = client_.answer(command)) {
-    out_ += *reply;
+    add_reply(*reply);
     return Step::answered;
   }
   if (concern_of(command.verb) == Concern::other) return say(Word::internal_error);
-  batch_.call = client_.call_for(std::move(command));
-  return answer_call(engine);
+  return call(command);
 }
 
-BeanstalkSession::Step BeanstalkSession::answer_call(Engine& engine) {
-  std::optional<JobAnswer> answer = verbs_.run(engine, *batch_.call);
-  if (!answer) {
-    if (go_on_later()) return Step::waits;
-    answer = verbs_.break_off();
+// ---- calls ----
+
+BeanstalkSession::Step BeanstalkSession::call(Command& command) {
+  JobCall call = client_.call_for(std::move(command));
+  if (const std::optional<JobAnswer> answer = shards_.call_now(call)) {
+    note(call, *answer);
+    return Step::answered;
   }
-  client_.note(*batch_.call, *answer);
-  batch_.call.reset();
-  out_ += answer->reply;
-  return Step::answered;
+  const bool is_of_tube = concern_of(call.command.verb) == Concern::queue;
+  if (is_of_tube && call.command.verb != Verb::put) return ask_tube(call);
+  return ask(std::move(call));
+}
+
+/// A `put` into a queue with partitions goes to the partitions in turn.
+ShardNumber BeanstalkSession::shard_of(const JobCall& call) const {
+  if (concern_of(call.command.verb) == Concern::queue) {
+    return shards_.map()->place_of(call.queue, "", shards_.next_number());
+  }
+  return shard_of_job(call.command.id);
+}
+
+ShardNumber BeanstalkSession::shard_of_job(std::uint64_t id) const {
+  const ShardNumber shard = shard_of_task(TaskId{id});
+  return shard < shards_.map()->shards ? shard : 0;  // 0 means that there is no such shard
+}
+
+/// Sends a question whose answer may come at once.
+template <class Ask>
+BeanstalkSession::Step BeanstalkSession::until_answered(const Ask& ask) {
+  is_asking_ = true;
+  is_answered_ = false;
+  ask();
+  is_asking_ = false;
+  return is_answered_ ? Step::answered : Step::waits;
+}
+
+/// Sends the call, together with the following calls to the same shard.
+BeanstalkSession::Step BeanstalkSession::ask(JobCall call) {
+  ShardAsk asked{.kind = ShardAsk::Kind::calls};
+  const ShardNumber shard = shard_of(call);
+  const bool is_alone = !joins(call.command, shard);
+  std::size_t bytes = call.command.body.size();
+  asked.calls.push_back(std::move(call));
+  while (!is_alone && bytes < kMaxCallBytes && batch_.next + 1 < batch_.inputs.size()) {
+    auto* const command = std::get_if<Command>(&batch_.inputs[batch_.next + 1]);
+    if (command == nullptr || !joins(*command, shard)) break;
+    ++batch_.next;
+    client_.count(*command);
+    bytes += command->body.size();
+    asked.calls.push_back(client_.call_for(std::move(*command)));
+  }
+  return until_answered([&] {
+    auto calls = asked.calls;
+    shards_.ask(shard, std::move(asked),
+                [self = shared_from_this(), calls = std::move(calls)](
+                    const std::optional<ShardAnswer>& answer) { self->called(calls, answer); });
+  });
+}
+
+/// Returns true if the command can go to this shard together with other commands. Its reply must be
+/// short, and it must not be `reserve-job`, because later commands need its lease.
+bool BeanstalkSession::joins(const Command& command, ShardNumber shard) const {
+  switch (command.verb) {
+    case Verb::put:
+      return !hub_.is_draining.load(std::memory_order_relaxed) &&
+             std::ranges::count(shards_.map()->places_of(client_.used()), shard) > 0;
+    case Verb::delete_job:
+    case Verb::release:
+    case Verb::bury:
+    case Verb::touch:
+    case Verb::kick_job:
+      return shard_of_job(command.id) == shard;
+    case Verb::peek:
+    case Verb::peek_ready:
+    case Verb::peek_delayed:
+    case Verb::peek_buried:
+    case Verb::reserve:
+    case Verb::reserve_with_timeout:
+    case Verb::reserve_job:
+    case Verb::use:
+    case Verb::watch:
+    case Verb::ignore:
+    case Verb::kick:
+    case Verb::stats:
+    case Verb::stats_job:
+    case Verb::stats_tube:
+    case Verb::list_tubes:
+    case Verb::list_tube_used:
+    case Verb::list_tubes_watched:
+    case Verb::pause_tube:
+    case Verb::quit:
+      break;
+  }
+  return false;
+}
+
+BeanstalkSession::Step BeanstalkSession::ask_tube(const JobCall& call) {
+  return until_answered(
+      [&] { ask_partition(TubeReplies(call), shards_.map()->places_of(call.queue)); });
+}
+
+/// Asks the partitions of a tube one after the other.
+void BeanstalkSession::ask_partition(TubeReplies replies, std::vector<ShardNumber> places) {
+  const ShardNumber shard = places.front();
+  places.erase(places.begin());
+  ShardAsk asked{.kind = ShardAsk::Kind::calls, .calls = {replies.call()}};
+  shards_.ask(shard, std::move(asked),
+              [self = shared_from_this(), replies = std::move(replies),
+               places = std::move(places)](std::optional<ShardAnswer> answer) mutable {
+                const bool is_answered = answer && answer->answers.size() == 1;
+                const bool goes_on = is_answered && replies.add(answer->answers.front().reply);
+                if (goes_on && !places.empty() && !self->is_closed_) {
+                  return self->ask_partition(std::move(replies), std::move(places));
+                }
+                if (is_answered) answer->answers.front().reply = replies.whole();
+                self->called({replies.call()}, answer);
+              });
+}
+
+void BeanstalkSession::called(const std::vector<JobCall>& calls,
+                              const std::optional<ShardAnswer>& answer) {
+  const bool is_answered = answer && answer->answers.size() == calls.size();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (is_answered) {
+      note(calls[i], answer->answers[i]);
+    } else {
+      say(Word::internal_error);  // it is unknown whether the command took effect
+    }
+  }
+  if (is_closed_) return give_all_back();
+  answered();
+}
+
+void BeanstalkSession::note(const JobCall& call, const JobAnswer& answer) {
+  client_.note(call, answer);
+  add_reply(answer.reply);
+}
+
+BeanstalkSession::Step BeanstalkSession::ask_all(Verb verb) {
+  const ShardNumber shards = shards_.map()->shards;
+  const auto gathering = std::make_shared<Gathering>(Gathering{.verb = verb, .open = shards});
+  const Step step = until_answered([&] {
+    for (ShardNumber shard = 0; shard < shards; ++shard) {
+      shards_.ask(shard, {.kind = ShardAsk::Kind::all},
+                  [self = shared_from_this(), gathering](std::optional<ShardAnswer> answer) {
+                    self->gather(*gathering, std::move(answer));
+                  });
+    }
+  });
+  return step == Step::answered ? Step::at_length : step;
+}
+
+void BeanstalkSession::gather(Gathering& gathering, std::optional<ShardAnswer> answer) {
+  gathering.is_whole &= answer.has_value();
+  if (answer) gathering.all.add(std::move(answer->all));
+  if (--gathering.open > 0 || is_closed_) return;
+  if (!gathering.is_whole) {
+    say(Word::internal_error);
+  } else {
+    add_reply(gathering.verb == Verb::stats ? stats_reply(hub_, gathering.all)
+                                            : list_reply(hub_, gathering.all));
+  }
+  answered();
 }
 
 // ---- reserve ----
 
-BeanstalkSession::Step BeanstalkSession::reserve(Engine& engine, Timeout timeout) {
-  const Result<std::vector<LeasedTask>> tasks = engine.lease(client_.wanted());
-  if (!tasks) return say(word_for(tasks.error()));
-  if (!tasks->empty()) {
-    hold(tasks->front());
-    return Step::answered;
-  }
+BeanstalkSession::Step BeanstalkSession::reserve(Timeout timeout) {
+  const std::optional<Reserved> now_ready = shards_.reserve_now(client_.wanted());
+  if (now_ready && (now_ready->job || now_ready->refusal)) return add_reserved(*now_ready);
+  const MonotonicTime now = hub_.clock.now();
   soon_ = client_.deadline_soon();
-  if (waits_ended_) return say(Word::timed_out);
-  if (soon_ && *soon_ <= hub_.clock.now()) return say(Word::deadline_soon);
-  if (timeout == seconds{0}) return say(Word::timed_out);
-  if (!out_.empty()) return Step::after_sending;
-  return park(engine, timeout);
-}
-
-BeanstalkSession::Step BeanstalkSession::park(Engine& engine, Timeout timeout) {
-  milliseconds wait = timeout.value_or(kMaxDelay);
-  if (soon_) {
-    wait = std::min(wait, std::chrono::ceil<milliseconds>(*soon_ - hub_.clock.now()));
-  }
-  is_parked_ = true;
-  client_.count_wait();
-  wait_ = engine.lease_or_wait(client_.wanted(), wait,
-                               [self = shared_from_this()](Result<std::vector<LeasedTask>> tasks) {
-                                 self->wake(std::move(tasks));
-                               });
+  std::optional<MonotonicTime> until = soon_;
+  if (timeout) until = std::min(until.value_or(MonotonicTime::max()), now + *timeout);
+  const bool may_wait = !waits_ended_ && (!until || *until > now);
+  if (now_ready && !may_wait) return say(word_in_vain());
+  if (may_wait && !out_.empty()) return Step::after_sending;
+  is_reserving_ = true;
+  reserve_ = shards_.reserve(shared_from_this(), {.until = until, .may_wait = may_wait});
   return Step::waits;
 }
 
-/// The wait is over, and its result is committed.
-void BeanstalkSession::wake(Result<std::vector<LeasedTask>> tasks) {
-  is_parked_ = false;
+void BeanstalkSession::waits() {
+  is_waiting_ = true;
+  client_.count_wait();
+}
+
+void BeanstalkSession::count_end_of_wait() {
+  if (std::exchange(is_waiting_, false)) client_.count_end_of_wait();
+}
+
+void BeanstalkSession::reserved(const Reserved& result) {
+  is_reserving_ = false;
+  count_end_of_wait();
   if (is_closed_) {
-    if (!tasks || tasks->empty()) return;
-    client_.hold(job_lease(tasks->front(), hub_.clock));
-    hub_.engine.post_end(
-        [self = shared_from_this()](Engine& engine) { self->give_back_some(engine); }, queue());
-    return;
+    if (result.job) client_.hold(result.job->taken);
+    return give_all_back();
   }
-  client_.count_end_of_wait();
-  if (!tasks) {
-    say(word_for(tasks.error()));
-  } else if (!tasks->empty()) {
-    hold(tasks->front());
-  } else {
-    say(soon_ && *soon_ <= hub_.clock.now() ? Word::deadline_soon : Word::timed_out);
-  }
+  add_reserved(result);
   batch_.go_to_next();
   send();
 }
 
-/// Answers RESERVED.
-void BeanstalkSession::hold(const LeasedTask& leased) {
-  client_.hold(job_lease(leased, hub_.clock));
-  out_ += reserved_reply(leased);
+BeanstalkSession::Step BeanstalkSession::add_reserved(const Reserved& result) {
+  if (!result.job) return say(result.refusal.value_or(word_in_vain()));
+  client_.hold(result.job->taken);
+  add_reply(result.job->reply);
+  return Step::answered;
+}
+
+/// The reply to a reserve that got no job in time.
+beanstalk::Word BeanstalkSession::word_in_vain() const {
+  const bool is_soon = !waits_ended_ && soon_ && *soon_ <= hub_.clock.now();
+  return is_soon ? Word::deadline_soon : Word::timed_out;
 }
 
 // ---- the end ----
 
-void BeanstalkSession::end_waits(Engine& engine) {
+void BeanstalkSession::end_waits() {
   waits_ended_ = true;
-  if (is_parked_) engine.abandon_wait(wait_);
+  if (is_reserving_) shards_.end_reserve(reserve_);
 }
 
-void BeanstalkSession::close(Engine& engine) {
+void BeanstalkSession::close() {
   if (std::exchange(is_closed_, true)) return;
-  if (is_parked_) {
-    client_.count_end_of_wait();
-    engine.abandon_wait(wait_);
-  }
+  count_end_of_wait();
+  if (is_reserving_) shards_.abandon_reserve(reserve_);
   client_.close();
   batch_ = {};
-  give_back_some(engine);
+  give_all_back();
 }
 
-void BeanstalkSession::give_back_some(Engine& engine) {
-  BeanstalkClientState::HeldLeases& held = client_.held();
-  // While the store is away, all are given back later.
-  const int most = engine.stopped_by() ? 0 : kGiveBackAtOnce;
-  for (int count = 0; !held.empty() && count < most; ++count) {
-    // It may have run out.
-    (void)engine.release(held.begin()->second.lease, {}, {}, ReleaseCount::lease);
-    held.erase(held.begin());
-  }
-  if (held.empty()) return;
-  hub_.engine.post_end_of_lease(
-      [self = shared_from_this()](Engine& later) { self->give_back_some(later); }, queue());
+void BeanstalkSession::give_all_back() {
+  std::vector<LeaseToken> leases;
+  for (const auto& [id, held] : client_.held()) leases.push_back(held.lease);
+  client_.held().clear();
+  if (!leases.empty()) shards_.give_back(std::move(leases));
 }
 
 }  // namespace detent::server

@@ -61,13 +61,13 @@ Result<ShardAsk> decode_ask(std::string_view bytes);
 std::string encode(const ShardAnswer& answer);
 Result<ShardAnswer> decode_answer(std::string_view bytes);
 
-/// The shards of the cluster, on this node or elsewhere. Thread-safe.
-class JobShards {
+/// Asks the shards of the cluster, on this node or elsewhere. Thread-safe.
+class ShardAsker {
  public:
   using Done = UniqueFunction<void(std::optional<ShardAnswer>)>;
   using Late = UniqueFunction<void()>;
 
-  virtual ~JobShards() = default;
+  virtual ~ShardAsker() = default;
   /// The shards, and the queues that are on several shards.
   virtual std::shared_ptr<const ShardMap> map() const = 0;
   /// Asks a shard. `done` runs once, on any thread, perhaps before this call returns. It gets no
@@ -75,7 +75,7 @@ class JobShards {
   /// carried out. `late` runs at most once, when the answer takes long, perhaps immediately. Leave
   /// `late` empty if the caller cannot use the time. A question with `late` must not be a wait.
   virtual void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) = 0;
-  /// For a take.
+  /// For a take, and to choose one of several shards.
   virtual std::uint64_t next_number() = 0;
 };
 

@@ -10,7 +10,7 @@ namespace detent::server {
 
 using std::chrono::milliseconds;
 
-ClusterReserve::ClusterReserve(SessionShards shards, Options options, Events events)
+ClusterReserve::ClusterReserve(NodeShards& shards, Options options, Events events)
     : shards_(shards),
       queues_(std::move(options.queues)),
       until_(options.until),
@@ -34,9 +34,9 @@ std::vector<ClusterReserve::Part> ClusterReserve::parts_now() const {
   return parts;
 }
 
-void ClusterReserve::start(Engine& engine) {
+void ClusterReserve::start() {
   if (parts_.size() > 1) return look();
-  if (time_left() > milliseconds{0}) return wait(engine);
+  if (time_left() > milliseconds{0}) return wait();
   take(0, milliseconds{0});
 }
 
@@ -65,33 +65,31 @@ void ClusterReserve::look() {
   for (const Part& part : parts_) {
     shards_.ask(
         part.shard, {.kind = ShardAsk::Kind::next, .queues = part.queues},
-        [self = shared_from_this(), number = *part.look](Engine& engine,
-                                                         const std::optional<ShardAnswer>& answer) {
+        [self = shared_from_this(), number = *part.look](const std::optional<ShardAnswer>& answer) {
           const auto asked = self->part_of(&Part::look, number);
-          if (asked && !self->is_over_) self->looked(engine, *asked, answer);
+          if (asked && !self->is_over_) self->looked(*asked, answer);
         },
-        [self = shared_from_this(), number = *part.look](Engine& engine) {
+        [self = shared_from_this(), number = *part.look] {
           const auto asked = self->part_of(&Part::look, number);
           if (!asked || self->is_over_) return;
           self->parts_[*asked].is_late = true;
-          self->choose(engine);
+          self->choose();
         });
   }
 }
 
-void ClusterReserve::looked(Engine& engine, std::size_t part,
-                            const std::optional<ShardAnswer>& answer) {
+void ClusterReserve::looked(std::size_t part, const std::optional<ShardAnswer>& answer) {
   parts_[part].look.reset();
   if (answer && answer->head && (!best_ || *answer->head < *best_)) {
     best_ = answer->head;
     best_part_ = part;
   }
-  choose(engine);
+  choose();
 }
 
 /// Called when all shards have reported their next job. Late shards are waited for only if no shard
 /// has a job, and only by a reserve that never waited.
-void ClusterReserve::choose(Engine& engine) {
+void ClusterReserve::choose() {
   const auto is_missing = [](const Part& part) { return part.look.has_value(); };
   const auto is_awaited = [](const Part& part) { return part.look && !part.is_late; };
   if (std::ranges::any_of(parts_, is_awaited)) return;
@@ -99,37 +97,32 @@ void ClusterReserve::choose(Engine& engine) {
   if (!best_ && time_left() == milliseconds{0} && !ends_in_time_ && is_missed) return;
   for (Part& part : parts_) part.look.reset();
   if (best_) return take(best_part_, milliseconds{0});
-  wait_or_end(engine);
+  wait_or_end();
 }
 
-void ClusterReserve::wait_or_end(Engine& engine) {
-  if (time_left() > milliseconds{0}) return wait(engine);
-  end(engine, std::nullopt);
+void ClusterReserve::wait_or_end() {
+  if (time_left() > milliseconds{0}) return wait();
+  end(std::nullopt);
 }
 
 /// Waits at every shard, no longer than may be.
-void ClusterReserve::wait(Engine& engine) {
+void ClusterReserve::wait() {
   is_waiting_ = true;
   events_.on_wait();
-  keep_watch(engine);
+  keep_watch();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (!parts_[i].take) take(i, kLongestTake);
   }
 }
 
-/// Until its time is over. A timer that ends long before it should is one of a node that stops.
-void ClusterReserve::keep_watch(Engine& engine) {
-  const milliseconds period = std::min(time_left(), kMapPeriod);
-  timer_ = shards_.after(
-      engine, period, [self = shared_from_this(), begun_at = shards_.now(), period](Engine& later) {
-        if (self->is_over_) return;
-        const bool is_stopped = self->shards_.now() - begun_at < period / 2;
-        if (is_stopped || self->time_left() == milliseconds{0}) {
-          return self->end(later, std::nullopt);
-        }
-        self->follow_queues();
-        self->keep_watch(later);
-      });
+/// Until its time is over.
+void ClusterReserve::keep_watch() {
+  timer_ = shards_.after(std::min(time_left(), kMapPeriod), [self = shared_from_this()] {
+    if (self->is_over_) return;
+    if (self->time_left() == milliseconds{0}) return self->end(std::nullopt);
+    self->follow_queues();
+    self->keep_watch();
+  });
 }
 
 void ClusterReserve::follow_queues() {
@@ -151,22 +144,22 @@ void ClusterReserve::take(std::size_t part, milliseconds wait) {
   Part& of = parts_[part];
   of.take = shards_.next_number();
   of.is_late = false;
-  SessionShards::Late late;
+  NodeShards::Late late;
   if (wait == milliseconds{0} && parts_.size() > 1) {
-    late = [self = shared_from_this(), number = *of.take](Engine& engine) {
+    late = [self = shared_from_this(), number = *of.take] {
       const auto asked = self->part_of(&Part::take, number);
       if (!asked || self->is_over_) return;
       self->parts_[*asked].is_late = true;
-      self->take_at_others(engine);
+      self->take_at_others();
     };
   }
   shards_.ask(
       of.shard,
       {.kind = ShardAsk::Kind::take, .queues = of.queues, .wait = wait, .number = *of.take},
-      [self = shared_from_this(), number = *of.take, shard = of.shard, asked_at = shards_.now()](
-          Engine& engine, std::optional<ShardAnswer> answer) {
+      [self = shared_from_this(), number = *of.take, shard = of.shard,
+       asked_at = shards_.now()](std::optional<ShardAnswer> answer) {
         if (const auto asked = self->part_of(&Part::take, number)) {
-          return self->took(engine, *asked, asked_at, std::move(answer));
+          return self->took(*asked, asked_at, std::move(answer));
         }
         if (!answer || answer->answers.empty()) return;
         self->shards_.give_back(shard, {answer->answers.front().taken.token});
@@ -175,10 +168,10 @@ void ClusterReserve::take(std::size_t part, milliseconds wait) {
 }
 
 /// The shard that was asked for a job is late: the first that gives one wins.
-void ClusterReserve::take_at_others(Engine& engine) {
+void ClusterReserve::take_at_others() {
   if (is_waiting_) return;
-  if (time_left() > milliseconds{0}) return wait(engine);
-  if (ends_in_time_) return end_when_late(engine);
+  if (time_left() > milliseconds{0}) return wait();
+  if (ends_in_time_) return end_when_late();
   if (looks_ >= kMaxLooks) return;
   looks_ = kMaxLooks;  // once: all are asked now
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -186,53 +179,53 @@ void ClusterReserve::take_at_others(Engine& engine) {
   }
 }
 
-void ClusterReserve::took(Engine& engine, std::size_t part, MonotonicTime asked_at,
+void ClusterReserve::took(std::size_t part, MonotonicTime asked_at,
                           std::optional<ShardAnswer> answer) {
   parts_[part].take.reset();
-  if (answer && !answer->answers.empty()) return end(engine, std::move(answer->answers.front()));
-  if (is_waiting_) return take_again(engine, part, asked_at);
+  if (answer && !answer->answers.empty()) return end(std::move(answer->answers.front()));
+  if (is_waiting_) return take_again(part, asked_at);
   // Another that was late, or was asked because of that.
   if (std::ranges::any_of(parts_, [](const Part& other) { return other.take.has_value(); })) {
-    if (ends_in_time_) end_when_late(engine);
+    if (ends_in_time_) end_when_late();
     return;
   }
   // Somebody was faster.
   if (parts_.size() > 1 && ++looks_ < kMaxLooks) return look();
-  wait_or_end(engine);
+  wait_or_end();
 }
 
 /// A wait that was over early was at a shard that is away, or moves.
-void ClusterReserve::take_again(Engine& engine, std::size_t part, MonotonicTime asked_at) {
+void ClusterReserve::take_again(std::size_t part, MonotonicTime asked_at) {
   milliseconds& pause = parts_[part].pause;
   if (shards_.now() - asked_at >= kLongestTake / 2) {
     pause = kAwayPause;
     return take(part, kLongestTake);
   }
-  shards_.after(engine, std::exchange(pause, std::min(pause * 2, kLongestAwayPause)),
-                [self = shared_from_this(), part, moves = moves_](Engine&) {
-                  const bool is_wanted = !self->is_over_ && moves == self->moves_;
-                  if (is_wanted) self->take(part, kLongestTake);
-                });
+  const auto again = [self = shared_from_this(), part, moves = moves_] {
+    const bool is_wanted = !self->is_over_ && moves == self->moves_;
+    if (is_wanted) self->take(part, kLongestTake);
+  };
+  shards_.after(std::exchange(pause, std::min(pause * 2, kLongestAwayPause)), again).release();
 }
 
 /// Its time is over: it ends unless a shard that was asked may yet answer in time.
-void ClusterReserve::end_when_late(Engine& engine) {
+void ClusterReserve::end_when_late() {
   const auto is_awaited = [](const Part& part) {
     return (part.look || part.take) && !part.is_late;
   };
-  if (std::ranges::none_of(parts_, is_awaited)) end(engine, std::nullopt);
+  if (std::ranges::none_of(parts_, is_awaited)) end(std::nullopt);
 }
 
-void ClusterReserve::end_wait(Engine& engine) {
+void ClusterReserve::end_wait() {
   may_wait_ = false;
   ends_in_time_ = true;
   if (is_over_) return;
-  if (is_waiting_) return end(engine, std::nullopt);
-  end_when_late(engine);
+  if (is_waiting_) return end(std::nullopt);
+  end_when_late();
 }
 
-void ClusterReserve::abandon(Engine& engine) {
-  if (!is_over_) end(engine, std::nullopt);
+void ClusterReserve::abandon() {
+  if (!is_over_) end(std::nullopt);
 }
 
 /// Ends the waits at the shards. Jobs that still arrive are given back.
@@ -241,18 +234,18 @@ void ClusterReserve::end_takes() {
     if (!part.take) continue;
     shards_.ask(part.shard,
                 {.kind = ShardAsk::Kind::end_take, .number = *std::exchange(part.take, {})},
-                [](Engine&, const std::optional<ShardAnswer>&) {});
+                [](const std::optional<ShardAnswer>&) {});
   }
 }
 
-void ClusterReserve::end(Engine& engine, std::optional<JobAnswer> got) {
+void ClusterReserve::end(std::optional<JobAnswer> got) {
+  // The timer or a callback may have the last reference.
+  const std::shared_ptr<ClusterReserve> kept = shared_from_this();
   is_over_ = true;
-  if (is_waiting_) engine.abandon_wait(timer_);
+  timer_.cancel();
   end_takes();
-  const std::shared_ptr<ClusterReserve> kept = shared_from_this();  // a callback may release the
-                                                                    // last reference
   Events events = std::exchange(events_, {});
-  events.on_end(engine, std::move(got));
+  events.on_end(std::move(got));
 }
 
 }  // namespace detent::server

@@ -25,9 +25,10 @@
 #include <vector>
 
 #include "detent/clock.h"
+#include "detent/timer_handle.h"
 #include "detent/unique_function.h"
 #include "server/beanstalk/cluster_jobs.h"
-#include "server/beanstalk/session_shards.h"
+#include "server/beanstalk/node_shards.h"
 
 namespace detent::server {
 
@@ -54,19 +55,19 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
     UniqueFunction<void()> on_wait;  // it begins to wait; once, if at all
     /// Runs once, never within start(): with the job, or with no value if there was no job in time
     /// or the wait was ended.
-    UniqueFunction<void(Engine&, std::optional<JobAnswer>)> on_end;
+    UniqueFunction<void(std::optional<JobAnswer>)> on_end;
   };
 
-  ClusterReserve(SessionShards shards, Options options, Events events);
+  /// `shards` must outlive it.
+  ClusterReserve(NodeShards& shards, Options options, Events events);
 
-  void start(Engine& engine);
+  void start();
   /// Ends it without a job. A waiting reserve ends immediately. Otherwise it ends unless a shard is
   /// handing out a job at this moment; late shards do not count.
-  void end_wait(Engine& engine);
+  void end_wait();
   /// Ends it immediately, because the client is gone. A job that a shard still hands out is given
   /// back.
-  void abandon(Engine& engine);
-  bool is_waiting() const noexcept { return is_waiting_; }
+  void abandon();
 
  private:
   /// Queues of one shard, and the take that runs for them on that shard.
@@ -81,25 +82,24 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
 
   std::vector<Part> parts_now() const;
   void look();
-  void looked(Engine& engine, std::size_t part, const std::optional<ShardAnswer>& answer);
-  void choose(Engine& engine);
-  void wait(Engine& engine);
-  void wait_or_end(Engine& engine);
-  void keep_watch(Engine& engine);
+  void looked(std::size_t part, const std::optional<ShardAnswer>& answer);
+  void choose();
+  void wait();
+  void wait_or_end();
+  void keep_watch();
   void follow_queues();
   void take(std::size_t part, std::chrono::milliseconds wait);
-  void take_at_others(Engine& engine);
-  void end_when_late(Engine& engine);
+  void take_at_others();
+  void end_when_late();
   void end_takes();
-  void took(Engine& engine, std::size_t part, MonotonicTime asked_at,
-            std::optional<ShardAnswer> answer);
-  void take_again(Engine& engine, std::size_t part, MonotonicTime asked_at);
+  void took(std::size_t part, MonotonicTime asked_at, std::optional<ShardAnswer> answer);
+  void take_again(std::size_t part, MonotonicTime asked_at);
   template <class Asked>
   std::optional<std::size_t> part_of(Asked asked, std::uint64_t number) const;
-  void end(Engine& engine, std::optional<JobAnswer> got);
+  void end(std::optional<JobAnswer> got);
   std::chrono::milliseconds time_left() const;
 
-  const SessionShards shards_;
+  NodeShards& shards_;
   const std::vector<std::string> queues_;
   const std::optional<MonotonicTime> until_;
   bool may_wait_;
@@ -115,7 +115,7 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   int moves_ = 0;  // how often the parts were changed
   bool is_waiting_ = false;
   bool is_over_ = false;
-  Engine::WaitId timer_ = 0;  // of the wait
+  TimerHandle timer_;  // of the wait
 };
 
 }  // namespace detent::server

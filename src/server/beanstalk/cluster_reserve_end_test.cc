@@ -12,12 +12,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_F(ClusterReserveTest, WhenTheNodeStopsOneThatWaitsIsOver) {
+TEST_F(ClusterReserveTest, WhenWaitsEndOneThatHasLookedAfterItsQueuesIsOver) {
   auto end = reserve({2});
   shards_.next(Kind::take);
   clock_.advance(ClusterReserve::kMapPeriod);
   settle();
-  on_engine([](Engine& engine) { engine.end_waits(); });
+  on_thread([this] { reserve_->end_wait(); });
   EXPECT_EQ(end.get(), std::nullopt);
 }
 
@@ -25,14 +25,14 @@ TEST_F(ClusterReserveTest, WhenWaitsEndOneThatWaitsIsOverAtOnce) {
   auto end = reserve({0, 1});
   answer_look(2);
   auto waiting = takes(2);
-  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+  on_thread([this] { reserve_->end_wait(); });
   EXPECT_EQ(end.get(), std::nullopt);
   for (int i = 0; i < 2; ++i) shards_.next(Kind::end_take);
 }
 
 TEST_F(ClusterReserveTest, WhenWaitsEndOneThatLooksStillTakesWhatIsThere) {
   auto end = reserve({0, 1});
-  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+  on_thread([this] { reserve_->end_wait(); });
   EXPECT_FALSE(is_over(end));
   answer_look(2, {{1, {}}});
   shards_.next(Kind::take).done(job_answer(id_of(1, 5)));
@@ -41,7 +41,7 @@ TEST_F(ClusterReserveTest, WhenWaitsEndOneThatLooksStillTakesWhatIsThere) {
 
 TEST_F(ClusterReserveTest, WhenWaitsEndOneThatFindsNothingDoesNotBeginToWait) {
   auto end = reserve({0, 1});
-  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+  on_thread([this] { reserve_->end_wait(); });
   answer_look(2);
   EXPECT_EQ(end.get(), std::nullopt);
   EXPECT_EQ(waits_, 0);
@@ -53,7 +53,7 @@ TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByAShardThatIsLate) {
     auto looking = asked(Kind::next, 2);
     looking.at(1).done(ShardAnswer{});
     if (is_late_first) looking.at(0).late();
-    on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+    on_thread([this] { reserve_->end_wait(); });
     if (!is_late_first) {
       EXPECT_FALSE(is_over(end));
       looking.at(0).late();
@@ -72,7 +72,7 @@ TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByShardsThatAreLateToHandOut)
     Asked late = shards_.next(Kind::take);
     late.late();
     Asked other = shards_.next(Kind::take);
-    on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+    on_thread([this] { reserve_->end_wait(); });
     EXPECT_FALSE(is_over(end)) << "the other may hand one out";
     if (is_late_too) {
       other.late();
@@ -90,7 +90,7 @@ TEST_F(ClusterReserveTest, JobsOfAnAbandonedReserveAreReleased) {
   auto end = reserve({0, 1});
   answer_look(2, {{1, {}}});
   Asked take = shards_.next(Kind::take);
-  on_engine([this](Engine& engine) { reserve_->abandon(engine); });
+  on_thread([this] { reserve_->abandon(); });
   EXPECT_EQ(end.get(), std::nullopt);
   EXPECT_EQ(shards_.next(Kind::end_take).ask.number, take.ask.number);
   take.done(job_answer(id_of(1, 5)));

@@ -11,7 +11,7 @@
 
 namespace detent::server {
 
-class ClusterJobShards final : public JobShards {
+class ClusterJobShards final : public ShardAsker {
  public:
   /// `front` must outlive it, but must end its questions first.
   explicit ClusterJobShards(ClusterFront& front);

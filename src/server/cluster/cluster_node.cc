@@ -5,8 +5,6 @@
 
 #include "base/log/log.h"
 #include "base/rng.h"
-#include "server/beanstalk/cluster_session.h"
-#include "server/beanstalk/session_shards.h"
 #include "server/http/http_reply.h"
 
 namespace detent::server {
@@ -128,6 +126,8 @@ Result<void> ClusterNode::make_caller() {
                           .node_connections = options_.http_connections},
       shards_, here_, *link_, clock_, look_again);
   figures_.store(&front_->figures(), std::memory_order_release);
+  jobs_ = std::make_unique<ClusterJobShards>(*front_);
+  job_shards_ = std::make_unique<NodeShards>(*jobs_, clock_);
   return ok();
 }
 
@@ -153,12 +153,7 @@ void ClusterNode::ask_changes(const std::string& address, const std::string& aft
 }
 
 Result<void> ClusterNode::start_beanstalk(net::StreamServerOptions options) {
-  jobs_ = std::make_unique<ClusterJobShards>(*front_);
-  const auto answer_by = [this](BeanstalkHub& hub, const std::shared_ptr<net::Stream>& stream) {
-    return std::make_shared<ClusterSession>(hub, *jobs_, stream);
-  };
-  ASSIGN_OR_RETURN(beanstalk_,
-                   BeanstalkServer::start(std::move(options), here_engine_, clock_, answer_by));
+  ASSIGN_OR_RETURN(beanstalk_, BeanstalkServer::start(std::move(options), *job_shards_, clock_));
   return ok();
 }
 
@@ -181,12 +176,13 @@ void ClusterNode::check_again() {
 void ClusterNode::ask_whether_it_works(UniqueFunction<void()> works) {
   const auto asked = std::make_shared<Finally>(std::move(works));
   here_engine_.post_end([asked](Engine&) {}, EngineThread::own_line());
+  job_shards_->run([asked] {});
   for (const auto& shard : shards_.serving()) shard->ask_whether_it_works([asked] {});
 }
 
 void ClusterNode::end_waits() {
   events_.stop();
-  here_engine_.post_end([](Engine& engine) { engine.end_waits(); });  // of beanstalk clients
+  job_shards_->end_waits();
   for (const auto& shard : shards_.serving()) shard->end_waits();
 }
 
@@ -195,15 +191,10 @@ void ClusterNode::stop_beanstalk() {
   if (!beanstalk_) return;
   beanstalk_->stop(kBeanstalkGrace);
   const auto is_behind_closes = std::make_shared<std::atomic<bool>>(false);
-  here_engine_.post_end([is_behind_closes](Engine&) { *is_behind_closes = true; });
+  job_shards_->run([is_behind_closes] { *is_behind_closes = true; });
   const MonotonicTime until = clock_.now() + kBeanstalkGrace;
-  MonotonicTime next_try = clock_.now() + SessionShards::kGiveBackPause;
-  while (!(*is_behind_closes && beanstalk_->has_given_back() && jobs_->is_idle()) &&
+  while (!(*is_behind_closes && job_shards_->has_given_back() && jobs_->is_idle()) &&
          clock_.now() < until) {
-    if (clock_.now() >= next_try) {
-      beanstalk_->give_back_again();
-      next_try = clock_.now() + SessionShards::kGiveBackPause;
-    }
     Doorbell nobody_rings;
     clock_.wait(nobody_rings, clock_.now() + kClosePeriod);
   }
@@ -220,6 +211,7 @@ void ClusterNode::stop() {
   thread_.join();
   events_.stop();
   changes_.stop();
+  if (job_shards_) job_shards_->stop();
   here_engine_.stop();
 }
 

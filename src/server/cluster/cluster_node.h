@@ -28,6 +28,7 @@
 #include "net/http_caller.h"
 #include "net/stream_server.h"
 #include "server/beanstalk/beanstalk_server.h"
+#include "server/beanstalk/node_shards.h"
 #include "server/cluster/cluster_front.h"
 #include "server/cluster/cluster_job_shards.h"
 #include "server/cluster/cluster_shards.h"
@@ -117,8 +118,10 @@ class ClusterNode {
   const ClusterNodeOptions options_;
   Clock& clock_;
   const std::unique_ptr<LeaseTable> table_;
-  // Set by start_beanstalk(). Handlers of its clients refer to it, so it outlives them.
+  // Set by start_beanstalk(). Sessions of its clients refer to it, so it outlives them.
   std::unique_ptr<BeanstalkServer> beanstalk_;
+  // Set by make_caller(). Answers that come late refer to it, so it outlives shards_ and caller_.
+  std::unique_ptr<NodeShards> job_shards_;
 
   // These members synchronize themselves.
   Doorbell bell_;
@@ -135,7 +138,7 @@ class ClusterNode {
   std::unique_ptr<net::HttpCaller> caller_;
   std::optional<PeerLink> link_;  // by caller_
   std::unique_ptr<ClusterFront> front_;
-  std::unique_ptr<ClusterJobShards> jobs_;  // for beanstalk_
+  std::unique_ptr<ClusterJobShards> jobs_;  // for job_shards_
 
   // Guarded by mutex_.
   Mutex joining_;  // only one of several callers of stop() joins

@@ -1,5 +1,6 @@
 #include "server/cluster/shard_jobs.h"
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -33,50 +34,12 @@ void tell_next(Engine& engine, const ShardAsk& ask, const net::Responder& respon
 }
 
 void give_back(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
-  // Errors are ignored: an expired lease is already free, and leases end when a store fails.
-  for (const LeaseToken lease : ask.leases) {
-    // It may have run out.
-    (void)engine.release(lease, {}, {}, ReleaseCount::lease);
-  }
+  release_jobs(engine, ask.leases);
   // Answers whether or not the commit succeeded: the asking node repeats the question.
   engine.after_commit([responder](const Result<void>&) { (void)offer(responder, {}); });
 }
 
 }  // namespace
-
-/// Calls on their way. Confined to the engine's thread.
-class ShardJobs::Run final : public std::enable_shared_from_this<Run> {
- public:
-  Run(ShardJobs& jobs, std::vector<JobCall> calls, net::Responder responder)
-      : jobs_(jobs),
-        calls_(std::move(calls)),
-        responder_(std::move(responder)),
-        verbs_(jobs.clock_) {}
-
-  void go_on(Engine& engine) {
-    while (answer_.answers.size() < calls_.size()) {
-      std::optional<JobAnswer> answer = verbs_.run(engine, calls_[answer_.answers.size()]);
-      if (!answer && later()) return;
-      answer_.answers.push_back(answer ? *std::move(answer) : verbs_.break_off());
-    }
-    engine.after_commit([self = shared_from_this()](const Result<void>& committed) {
-      // The commit failed, so it is unknown whether the calls took effect.
-      if (!committed) return refuse(self->responder_, committed.error());
-      self->jobs_.tell(self->responder_, self->answer_);
-    });
-  }
-
- private:
-  bool later() {
-    return jobs_.engine_.post([self = shared_from_this()](Engine& engine) { self->go_on(engine); });
-  }
-
-  ShardJobs& jobs_;
-  const std::vector<JobCall> calls_;
-  const net::Responder responder_;
-  JobVerbs verbs_;
-  ShardAnswer answer_;
-};
 
 void ShardJobs::handle(const net::HttpRequest& request, const net::Responder& responder) {
   Result<ShardAsk> ask = decode_ask(request.body);
@@ -85,7 +48,7 @@ void ShardJobs::handle(const net::HttpRequest& request, const net::Responder& re
       engine_.post([this, ask = *std::move(ask), responder](Engine& engine) mutable {
         switch (ask.kind) {
           case ShardAsk::Kind::calls:
-            return std::make_shared<Run>(*this, std::move(ask.calls), responder)->go_on(engine);
+            return call(engine, std::move(ask.calls), responder);
           case ShardAsk::Kind::next:
             return tell_next(engine, ask, responder);
           case ShardAsk::Kind::take:
@@ -102,16 +65,26 @@ void ShardJobs::handle(const net::HttpRequest& request, const net::Responder& re
   if (!is_posted) responder.send(http_try_again("the shard is overloaded or closing"));
 }
 
+void ShardJobs::call(Engine& engine, std::vector<JobCall> calls, const net::Responder& responder) {
+  auto done = [this, responder](Engine& later, std::vector<JobAnswer> answers) {
+    ShardAnswer answer{.answers = std::move(answers)};
+    later.after_commit(
+        [this, responder, answer = std::move(answer)](const Result<void>& committed) {
+          // The commit failed, so it is unknown whether the calls took effect.
+          if (!committed) return refuse(responder, committed.error());
+          tell(responder, answer);
+        });
+  };
+  std::make_shared<JobRun>(engine_, clock_, std::move(calls), std::move(done))->go_on(engine);
+}
+
 /// Sends the answer. If no client takes it, its leases are released immediately.
 void ShardJobs::tell(const net::Responder& responder, const ShardAnswer& answer) {
   if (offer(responder, answer)) return;
   for (const JobAnswer& one : answer.answers) {
     if (one.lease != JobAnswer::Lease::taken) continue;
     engine_.post_end_of_lease(
-        [lease = one.taken.token](Engine& engine) {
-          // It may have run out.
-          (void)engine.release(lease, {}, {}, ReleaseCount::lease);
-        },
+        [lease = one.taken.token](Engine& engine) { release_jobs(engine, std::span(&lease, 1)); },
         [lease = one.taken.token](const Engine& engine) {
           return std::string(engine.queue_of(lease));
         });
@@ -127,9 +100,7 @@ void ShardJobs::take(Engine& engine, const ShardAsk& ask, const net::Responder& 
     if (!tasks) return refuse(responder, tasks.error());
     ShardAnswer answer;
     for (const LeasedTask& leased : *tasks) {
-      answer.answers.push_back({.reply = reserved_reply(leased),
-                                .lease = JobAnswer::Lease::taken,
-                                .taken = job_lease(leased, clock_)});
+      answer.answers.push_back(reserved_job(leased, clock_));
     }
     tell(responder, answer);
   };

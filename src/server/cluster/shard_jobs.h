@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "detent/clock.h"
 #include "engine/thread/engine_thread.h"
@@ -29,8 +30,7 @@ class ShardJobs {
   void handle(const net::HttpRequest& request, const net::Responder& responder);
 
  private:
-  class Run;
-
+  void call(Engine& engine, std::vector<JobCall> calls, const net::Responder& responder);
   void tell(const net::Responder& responder, const ShardAnswer& answer);
   void take(Engine& engine, const ShardAsk& ask, const net::Responder& responder);
   void end_take(Engine& engine, std::uint64_t number);

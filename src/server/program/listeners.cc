@@ -108,10 +108,9 @@ void drain(BeanstalkServer* beanstalk) {
 
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
                                                          const DescriptorPlan& plan,
-                                                         EngineThread& engine_thread,
-                                                         const Clock& clock) {
+                                                         JobShards& shards, const Clock& clock) {
   if (options.beanstalk_host.empty()) return std::unique_ptr<BeanstalkServer>();
-  return BeanstalkServer::start(beanstalk_options(options, plan), engine_thread, clock);
+  return BeanstalkServer::start(beanstalk_options(options, plan), shards, clock);
 }
 
 }  // namespace detent::server

@@ -8,7 +8,6 @@
 #include "base/result.h"
 #include "cli/serve_options.h"
 #include "detent/clock.h"
-#include "engine/thread/engine_thread.h"
 #include "net/http_server.h"
 #include "net/stream_server.h"
 #include "net/tls_server.h"
@@ -56,7 +55,6 @@ void drain(BeanstalkServer* beanstalk);
 /// BeanstalkServer::start().
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
                                                          const DescriptorPlan& plan,
-                                                         EngineThread& engine_thread,
-                                                         const Clock& clock);
+                                                         JobShards& shards, const Clock& clock);
 
 }  // namespace detent::server

@@ -23,6 +23,7 @@
 #include "server/access/exposure.h"
 #include "server/access/token_command.h"
 #include "server/beanstalk/beanstalk_server.h"
+#include "server/beanstalk/engine_shards.h"
 #include "server/operate/alerts.h"
 #include "server/operate/descriptor_plan.h"
 #include "server/operate/offload.h"
@@ -127,8 +128,9 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
   };
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
                    start_http(options, descriptors, with.tls, {handle, refuse}));
+  EngineShards job_shards(engine_thread, clock);
   ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
-                   start_beanstalk(options, descriptors, engine_thread, clock));
+                   start_beanstalk(options, descriptors, job_shards, clock));
   announce(options, http->port(),
            beanstalk ? address_of(options.beanstalk_host, beanstalk->port()) : "");
   with.manager.ready();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "server/beanstalk/beanstalk_server.h"
+#include "server/beanstalk/engine_shards.h"
 #include "server/testing/routes_fixture.h"
 #include "tests/support/raw_socket.h"
 
@@ -81,7 +82,10 @@ class BeanstalkTest : public RoutesTest {
   }
 
  protected:
-  void serve() { beanstalk_ = BeanstalkServer::start({}, *engine_, clock_).value(); }
+  void serve() {
+    job_shards_ = std::make_unique<EngineShards>(*engine_, clock_);
+    beanstalk_ = BeanstalkServer::start({}, *job_shards_, clock_).value();
+  }
   BeanstalkClient connect() const { return BeanstalkClient(beanstalk_->port()); }
   /// Blocks until this number of connections wait in a reserve.
   void await_waiting(BeanstalkClient& asker, const std::string& count) {
@@ -89,6 +93,7 @@ class BeanstalkTest : public RoutesTest {
     }
   }
 
+  std::unique_ptr<EngineShards> job_shards_;
   std::unique_ptr<BeanstalkServer> beanstalk_;
 };
 

@@ -1,5 +1,4 @@
-// Fixture: one reserve over shards that the test simulates, on the thread of an engine whose clock
-// the test moves.
+// Fixture: one reserve over shards that the test simulates, on a thread whose clock the test moves.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,26 +15,25 @@
 #include "detent/clock.h"
 #include "server/beanstalk/cluster_reserve.h"
 #include "server/testing/simulated_shards_fixture.h"
-#include "store/memory_store.h"
 
 namespace detent::server {
 
 class ClusterReserveTest : public ::testing::Test {
  public:
-  ~ClusterReserveTest() override { engine_.stop(); }
+  ~ClusterReserveTest() override { node_.stop(); }
 
  protected:
   using Kind = ShardAsk::Kind;
   using Asked = SimulatedShards::Asked;
   using Got = std::optional<JobAnswer>;
 
-  /// Runs the command on the thread of the sessions and waits until it has run.
-  void on_engine(EngineThread::Command command) {
+  /// Runs the job on the thread of the sessions and waits until it has run.
+  void on_thread(Job job) {
     std::promise<void> done;
-    ASSERT_TRUE(engine_.post([&](Engine& engine) {
-      command(engine);
+    node_.run([&] {
+      job();
       done.set_value();
-    }));
+    });
     done.get_future().wait();
   }
   /// Waits until all pending work is done.
@@ -49,11 +47,10 @@ class ClusterReserveTest : public ::testing::Test {
     auto ended = std::make_shared<std::promise<Got>>();  // which refuses a second value
     std::future<Got> end = ended->get_future();
     reserve_ = std::make_shared<ClusterReserve>(
-        SessionShards(hub_, shards_), std::move(options),
-        ClusterReserve::Events{
-            .on_wait = [this] { ++waits_; },
-            .on_end = [ended](Engine&, Got got) { ended->set_value(std::move(got)); }});
-    on_engine([this](Engine& engine) { reserve_->start(engine); });
+        node_, std::move(options),
+        ClusterReserve::Events{.on_wait = [this] { ++waits_; },
+                               .on_end = [ended](Got got) { ended->set_value(std::move(got)); }});
+    on_thread([this] { reserve_->start(); });
     return end;
   }
   static bool is_over(const std::future<Got>& end) {
@@ -86,12 +83,8 @@ class ClusterReserveTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  MemoryDisk disk_;
-  std::unique_ptr<Store> store_ = MemoryStore::open(disk_).value();
   SimulatedShards shards_;
-  EngineThread engine_{
-      OpenEngine{.store = nullptr, .engine = Engine::open(*store_, clock_, {}).value()}, clock_};
-  BeanstalkHub hub_{.engine = engine_, .clock = clock_, .id = "test"};
+  NodeShards node_{shards_, clock_};
   int waits_ = 0;
   std::shared_ptr<ClusterReserve> reserve_;
 };

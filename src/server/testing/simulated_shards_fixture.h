@@ -22,7 +22,7 @@ namespace detent::server {
 inline constexpr ShardNumber kSimulatedShards = 4;
 
 /// Keeps each question until the test answers it.
-class SimulatedShards final : public JobShards {
+class SimulatedShards final : public ShardAsker {
  public:
   struct Asked {
     ShardNumber shard = 0;

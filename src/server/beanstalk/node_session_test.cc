@@ -1,7 +1,5 @@
 // A beanstalk client of a node. The test simulates the shards. It checks which shards are asked,
 // and how late and missing answers are handled.
-#include "server/beanstalk/cluster_session.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,25 +7,19 @@
 #include <thread>
 
 #include "cluster/shard_map.h"
+#include "server/beanstalk/node_shards.h"
 #include "server/testing/beanstalk_fixture.h"
 #include "server/testing/simulated_shards_fixture.h"
 
 namespace detent::server {
 namespace {
 
-class ClusterSessionTest : public ::testing::Test {
+class NodeSessionTest : public ::testing::Test {
  public:
-  ClusterSessionTest() {
-    server_ = BeanstalkServer::start(
-                  {}, *engine_, clock_,
-                  [this](BeanstalkHub& hub, const std::shared_ptr<net::Stream>& stream) {
-                    return std::make_shared<ClusterSession>(hub, shards_, stream);
-                  })
-                  .value();
-  }
-  ~ClusterSessionTest() override {
+  NodeSessionTest() { server_ = BeanstalkServer::start({}, node_, clock_).value(); }
+  ~NodeSessionTest() override {
     server_->stop(0ms);
-    engine_->stop();
+    node_.stop();
   }
 
  protected:
@@ -62,15 +54,12 @@ class ClusterSessionTest : public ::testing::Test {
   void await_sessions() const { connect().ask("list-tube-used"); }
 
   ManualClock clock_;
-  MemoryDisk disk_;
-  std::unique_ptr<Store> store_ = MemoryStore::open(disk_).value();
-  std::unique_ptr<EngineThread> engine_ = std::make_unique<EngineThread>(
-      OpenEngine{.store = nullptr, .engine = Engine::open(*store_, clock_, {}).value()}, clock_);
   SimulatedShards shards_;
+  NodeShards node_{shards_, clock_};
   std::unique_ptr<BeanstalkServer> server_;
 };
 
-TEST_F(ClusterSessionTest, CommandsThatFollowOneAnotherGoToTheirShardTogether) {
+TEST_F(NodeSessionTest, CommandsThatFollowOneAnotherGoToTheirShardTogether) {
   BeanstalkClient client = connect();
   const std::string mine = queue_of(2);
   const std::string delete_mine = "delete " + std::to_string(id_of(2, 9));
@@ -97,7 +86,7 @@ TEST_F(ClusterSessionTest, CommandsThatFollowOneAnotherGoToTheirShardTogether) {
   }
 }
 
-TEST_F(ClusterSessionTest, AMissingAnswerOfAShardIsAnInternalErrorAndTheNextCommandRuns) {
+TEST_F(NodeSessionTest, AMissingAnswerOfAShardIsAnInternalErrorAndTheNextCommandRuns) {
   BeanstalkClient client = connect();
   client.send("put 1 0 9 1\r\na\r\nput 1 0 9 1\r\nb\r\npeek 1");
   shards_.next(Kind::calls).done(std::nullopt);
@@ -107,7 +96,7 @@ TEST_F(ClusterSessionTest, AMissingAnswerOfAShardIsAnInternalErrorAndTheNextComm
   EXPECT_EQ(client.read(), "NOT_FOUND");
 }
 
-TEST_F(ClusterSessionTest, AJobThatNoShardCanHaveIsAskedOfSome) {
+TEST_F(NodeSessionTest, AJobThatNoShardCanHaveIsAskedOfSome) {
   BeanstalkClient client = connect();
   client.send("peek 255");
   Asked asked = shards_.next(Kind::calls);
@@ -116,7 +105,7 @@ TEST_F(ClusterSessionTest, AJobThatNoShardCanHaveIsAskedOfSome) {
   EXPECT_EQ(client.read(), "NOT_FOUND");
 }
 
-TEST_F(ClusterSessionTest, AReserveTakesTheMostUrgentOfAllShards) {
+TEST_F(NodeSessionTest, AReserveTakesTheMostUrgentOfAllShards) {
   BeanstalkClient client = watching({0, 1, 3});
   client.send("reserve");
   for (int i = 0; i < 3; ++i) {
@@ -134,7 +123,7 @@ TEST_F(ClusterSessionTest, AReserveTakesTheMostUrgentOfAllShards) {
   EXPECT_FALSE(shards_.is_asked());
 }
 
-TEST_F(ClusterSessionTest, TheFirstShardThatGivesAJobWinsAndWhatComesLateIsGivenBack) {
+TEST_F(NodeSessionTest, TheFirstShardThatGivesAJobWinsAndWhatComesLateIsGivenBack) {
   BeanstalkClient client = watching({0, 1, 3});
   client.send("reserve");
   auto takes = after_a_look(3);
@@ -149,7 +138,7 @@ TEST_F(ClusterSessionTest, TheFirstShardThatGivesAJobWinsAndWhatComesLateIsGiven
   EXPECT_EQ(back.ask.leases, (std::vector<LeaseToken>{{.epoch = 7, .number = id_of(1, 6)}}));
 }
 
-TEST_F(ClusterSessionTest, AReserveEndsWithItsTimeWhateverTheShardsDo) {
+TEST_F(NodeSessionTest, AReserveEndsWithItsTimeWhateverTheShardsDo) {
   BeanstalkClient client = watching({2});
   client.send("reserve-with-timeout 3");
   Asked take = shards_.next(Kind::take);
@@ -164,7 +153,7 @@ TEST_F(ClusterSessionTest, AReserveEndsWithItsTimeWhateverTheShardsDo) {
   EXPECT_EQ(shards_.next(Kind::give_back).ask.leases.size(), 1u);
 }
 
-TEST_F(ClusterSessionTest, AJobAboutToRunOutAtOneShardEndsAWaitAtOthers) {
+TEST_F(NodeSessionTest, AJobAboutToRunOutAtOneShardEndsAWaitAtOthers) {
   BeanstalkClient client = watching({0, 1});
   client.send("reserve-job " + std::to_string(id_of(3, 5)));
   shards_.next(Kind::calls).done(job_answer(id_of(3, 5)));
@@ -176,7 +165,7 @@ TEST_F(ClusterSessionTest, AJobAboutToRunOutAtOneShardEndsAWaitAtOthers) {
   EXPECT_EQ(client.read(), "DEADLINE_SOON");
 }
 
-TEST_F(ClusterSessionTest, JobsOfAClosedClientAreReleasedUntilTheirShardAnswers) {
+TEST_F(NodeSessionTest, JobsOfAClosedClientAreReleasedUntilTheirShardAnswers) {
   {
     BeanstalkClient client = watching({0, 1});
     for (const ShardNumber shard : {1u, 3u}) {
@@ -206,7 +195,7 @@ TEST_F(ClusterSessionTest, JobsOfAClosedClientAreReleasedUntilTheirShardAnswers)
   EXPECT_FALSE(shards_.is_asked());
 }
 
-TEST_F(ClusterSessionTest, SomeLeasesAtATimeAreGivenBack) {
+TEST_F(NodeSessionTest, SomeLeasesAtATimeAreGivenBack) {
   constexpr std::size_t kLeases = ShardAsk::kMostLeases + 44;
   {
     BeanstalkClient client = connect();
@@ -224,12 +213,12 @@ TEST_F(ClusterSessionTest, SomeLeasesAtATimeAreGivenBack) {
   Asked second = shards_.next(Kind::give_back);
   EXPECT_EQ(second.ask.leases.size(), 44u);
   EXPECT_EQ(std::ranges::count(first.ask.leases, second.ask.leases.front()), 0);
-  EXPECT_FALSE(server_->has_given_back());
+  EXPECT_FALSE(node_.has_given_back());
   second.done(ShardAnswer{});
-  while (!server_->has_given_back()) std::this_thread::yield();
+  while (!node_.has_given_back()) std::this_thread::yield();
 }
 
-TEST_F(ClusterSessionTest, WhenTimersHaveEndedWhatIsGivenBackWaitsToBeTriedAgain) {
+TEST_F(NodeSessionTest, WhenWaitsHaveEndedWhatIsGivenBackIsStillTriedAgain) {
   {
     BeanstalkClient client = connect();
     client.send("reserve-job " + std::to_string(id_of(3, 5)));
@@ -237,20 +226,20 @@ TEST_F(ClusterSessionTest, WhenTimersHaveEndedWhatIsGivenBackWaitsToBeTriedAgain
     client.read();
   }
   Asked first = shards_.next(Kind::give_back);
-  EXPECT_TRUE(engine_->post([](Engine& engine) { engine.end_waits(); }));
+  node_.end_waits();
   first.done(std::nullopt);
   await_sessions();
   await_sessions();
   EXPECT_FALSE(shards_.is_asked());
-  EXPECT_FALSE(server_->has_given_back());
-  while (!shards_.is_asked()) server_->give_back_again();
+  EXPECT_FALSE(node_.has_given_back());
+  clock_.advance(NodeShards::kGiveBackPause);
   Asked again = shards_.next(Kind::give_back);
   EXPECT_EQ(again.ask, first.ask);
   again.done(ShardAnswer{});
-  while (!server_->has_given_back()) std::this_thread::yield();
+  while (!node_.has_given_back()) std::this_thread::yield();
 }
 
-TEST_F(ClusterSessionTest, ALeaseThatComesForAClientThatHasGoneIsGivenBack) {
+TEST_F(NodeSessionTest, ALeaseThatComesForAClientThatHasGoneIsGivenBack) {
   std::optional<Asked> asked;
   {
     BeanstalkClient client = connect();
@@ -261,15 +250,15 @@ TEST_F(ClusterSessionTest, ALeaseThatComesForAClientThatHasGoneIsGivenBack) {
   EXPECT_EQ(shards_.next(Kind::give_back).shard, 3u);
 }
 
-TEST_F(ClusterSessionTest, AStopOfTheNodeEndsWaits) {
+TEST_F(NodeSessionTest, AStopOfTheNodeEndsWaits) {
   BeanstalkClient client = watching({0, 1});
   client.send("reserve");
   after_a_look(2);
-  EXPECT_TRUE(engine_->post([](Engine& engine) { engine.end_waits(); }));
+  node_.end_waits();
   EXPECT_EQ(client.read(), "TIMED_OUT");
 }
 
-TEST_F(ClusterSessionTest, StatsAreOfAllShardsOrNone) {
+TEST_F(NodeSessionTest, StatsAreOfAllShardsOrNone) {
   BeanstalkClient client = connect();
   for (const bool is_whole : {true, false}) {
     client.send("list-tubes");
@@ -290,7 +279,7 @@ TEST_F(ClusterSessionTest, StatsAreOfAllShardsOrNone) {
 
 // ---- a tube whose queue has partitions ----
 
-TEST_F(ClusterSessionTest, JobsForATubeWithPartitionsAreSpreadAndReservedFromAll) {
+TEST_F(NodeSessionTest, JobsForATubeWithPartitionsAreSpreadAndReservedFromAll) {
   const std::string hot = queue_of(2);
   shards_.set_partitioned({{hot, 3}});
   BeanstalkClient client = connect();
@@ -322,7 +311,7 @@ TEST_F(ClusterSessionTest, JobsForATubeWithPartitionsAreSpreadAndReservedFromAll
   EXPECT_EQ(client.read(), "RESERVED " + std::to_string(id_of(3, 9)) + " 1\nx");
 }
 
-TEST_F(ClusterSessionTest, OtherCommandsAskThePartitionsOfATubeOneAfterTheOther) {
+TEST_F(NodeSessionTest, OtherCommandsAskThePartitionsOfATubeOneAfterTheOther) {
   const std::string hot = queue_of(2);
   shards_.set_partitioned({{hot, 3}});
   BeanstalkClient client = connect();
