@@ -181,7 +181,7 @@ void ClusterNode::ask_whether_it_works(UniqueFunction<void()> works) {
 }
 
 void ClusterNode::end_waits() {
-  events_.stop();
+  events_.end_streams();
   job_shards_->end_waits();
   for (const auto& shard : shards_.serving()) shard->end_waits();
 }
@@ -210,7 +210,6 @@ void ClusterNode::stop() {
   const MutexLock lock(joining_);
   thread_.join();
   events_.stop();
-  changes_.stop();
   if (job_shards_) job_shards_->stop();
   here_engine_.stop();
 }

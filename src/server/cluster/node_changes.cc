@@ -9,24 +9,18 @@
 namespace detent::server {
 namespace {
 
-/// A place among the changes of a node.
-struct Mark {
-  std::uint64_t run = 0;
-  std::uint64_t number = 0;  // of the next change
-};
-
-std::string text_of(Mark mark) {
-  return std::to_string(mark.run) + "-" + std::to_string(mark.number);
+std::string text_of(ChangePlace place) {
+  return std::to_string(place.run) + "-" + std::to_string(place.number);
 }
 
-std::optional<Mark> parse_mark(std::string_view text) noexcept {
-  Mark mark;
+std::optional<ChangePlace> parse_place(std::string_view text) noexcept {
+  ChangePlace place;
   const char* const end = text.data() + text.size();
-  const auto [dash, error] = std::from_chars(text.data(), end, mark.run);
+  const auto [dash, error] = std::from_chars(text.data(), end, place.run);
   if (error != std::errc{} || dash == end || *dash != '-') return std::nullopt;
-  const auto [stop, second_error] = std::from_chars(dash + 1, end, mark.number);
+  const auto [stop, second_error] = std::from_chars(dash + 1, end, place.number);
   if (second_error != std::errc{} || stop != end) return std::nullopt;
-  return mark;
+  return place;
 }
 
 /// The first byte: the version of the format. Raise it with every change of the format.
@@ -34,8 +28,8 @@ constexpr std::uint8_t kFormat = 1;
 
 /// The answer of one node to another.
 struct Telling {
-  Mark next;
-  ChangeSource::Taken told;
+  ChangePlace next;
+  ToldChanges told;
 };
 
 std::string encode(const Telling& telling) {
@@ -100,23 +94,9 @@ Result<Telling> decode(std::string_view bytes) {
 }  // namespace
 
 NodeChanges::NodeChanges(AskNode ask, Clock& clock, std::uint64_t run)
-    : ask_(std::move(ask)), clock_(clock), run_(run), thread_([this] { this->run(); }) {}
-
-NodeChanges::~NodeChanges() { stop(); }
+    : ask_(std::move(ask)), clock_(clock), collector_(run) {}
 
 // ---- from any thread ----------------------------------------------------------------------------
-
-std::shared_ptr<ChangeFeed> NodeChanges::new_feed() {
-  auto feed = std::make_shared<ChangeFeed>();
-  const MutexLock lock(mutex_);
-  if (are_fed_) {
-    feed->watch();
-  } else {  // drop changes of engines that have ended
-    std::erase_if(feeds_, [](const auto& other) { return other.use_count() == 1; });
-  }
-  feeds_.push_back(feed);
-  return feed;
-}
 
 void NodeChanges::set_nodes(const std::vector<std::string>& addresses) {
   {
@@ -129,193 +109,179 @@ void NodeChanges::set_nodes(const std::vector<std::string>& addresses) {
     });
     for (const std::string& address : addresses) {
       if (std::ranges::find(nodes_, address, &Node::address) != nodes_.end()) continue;
-      nodes_.push_back({.address = address, .number = ++last_node_, .is_late = is_watched_});
+      nodes_.push_back({.address = address, .number = ++last_node_, .is_late = is_asking_});
       is_other = true;
     }
     if (!is_other) return;
     // The last changes of a node that left, and the first changes of a node that joined, are
     // unknown.
-    if (is_watched_) tell_gap();
+    if (is_asking_) tell_gap();
   }
-  bell_.ring();
-  watchers_bell_.ring();
+  bell().ring();
 }
 
 void NodeChanges::answer(std::string_view after, const net::Responder& responder) {
-  std::optional<std::string> last_reply;
+  const std::optional<ChangePlace> place = parse_place(after);
+  bool is_too_late = false;
   {
     const MutexLock lock(mutex_);
-    const MonotonicTime now = clock_.now();
-    Question question{
-        .after = std::string(after), .responder = responder, .until = now + kLongestQuestion};
-    if (is_stopping_) {
-      last_reply = reply_to(question, now);  // the thread may have ended
-    } else {
-      asked_until_ = now + kKeptUnasked;
-      questions_.push_back(std::move(question));
+    is_too_late = is_stopping_;
+    if (!is_too_late) {
+      arrived_.push_back({.is_first = after.empty(),
+                          .after = place,
+                          .responder = responder,
+                          .until = clock_.now() + kLongestQuestion});
     }
   }
-  if (last_reply) return send(responder, *std::move(last_reply));
-  bell_.ring();
+  if (!is_too_late) return bell().ring();
+  send(responder, encode({.next = place.value_or(ChangePlace{}), .told = {}}));
 }
+
+void NodeChanges::answered(std::uint64_t number, const std::optional<std::string>& bytes) {
+  {
+    const MutexLock lock(mutex_);
+    const auto node = std::ranges::find(nodes_, number, &Node::number);
+    if (!is_asking_ || node == nodes_.end()) return;
+    node->is_asked = false;
+    Result<Telling> telling = decode(bytes.value_or(""));
+    node->next_question =
+        clock_.now() +
+        (telling ? std::chrono::milliseconds(ChangeCollector::kTakePeriod) : kAskAgain);
+    if (!telling) {
+      const bool is_unreadable = bytes.has_value();
+      if (is_unreadable && !node->is_late) tell_gap();
+      node->is_late |= is_unreadable || node->after.empty();
+    } else {
+      node->after = text_of(telling->next);
+      telling->told.has_gap |= std::exchange(node->is_late, false);
+      told_.push_back(std::move(telling->told));
+    }
+  }
+  bell().ring();
+}
+
+void NodeChanges::tell_gap() { told_.push_back({.has_gap = true}); }
+
+// ---- the thread of the reader -------------------------------------------------------------------
 
 void NodeChanges::watch() {
+  collector_.watch();
+  const MutexLock lock(mutex_);
+  if (std::exchange(is_asking_, true)) return;
+  for (Node& node : nodes_) node = {.address = std::move(node.address), .number = ++last_node_};
+  told_.clear();
+}
+
+MonotonicTime NodeChanges::collect(MonotonicTime now) {
+  bool is_asked = false;
   {
     const MutexLock lock(mutex_);
-    is_watched_ = true;
-    for (Node& node : nodes_) node = {.address = std::move(node.address), .number = ++last_node_};
-    // Start the feeds before the watcher learns that it watches, so that it misses no change here.
-    if (!std::exchange(are_fed_, true)) {
-      for (const auto& feed : feeds_) feed->watch();
-    }
-    take_feeds();  // these changes were kept for others
-    waiting_ = {};
+    is_asked = !arrived_.empty();
+    take_arrived();
   }
-  bell_.ring();
-}
-
-void NodeChanges::unwatch() {
-  const MutexLock lock(mutex_);
-  is_watched_ = false;
-  waiting_ = {};
-}
-
-ChangeSource::Taken NodeChanges::take() {
-  const MutexLock lock(mutex_);
-  return std::exchange(waiting_, {});
+  if (is_asked) collector_.want(now);
+  const MonotonicTime next_collection = collector_.collect(now);
+  take_told();
+  const MonotonicTime next_reply = reply(now, Ending::no);
+  return std::min({next_collection, next_reply, ask_nodes(now)});
 }
 
 void NodeChanges::stop() {
   {
     const MutexLock lock(mutex_);
     is_stopping_ = true;
+    is_asking_ = false;
+    take_arrived();
   }
-  bell_.ring();
-  const MutexLock lock(joining_);
-  thread_.join();
+  collector_.take_changes();
+  reply(clock_.now(), Ending::yes);
+  collector_.stop();
 }
 
-// ---- the thread ---------------------------------------------------------------------------------
-
-void NodeChanges::run() {
-  for (;;) {
-    const MonotonicTime now = clock_.now();
-    const MonotonicTime next = step(now);
-    {
-      const MutexLock lock(mutex_);
-      if (is_stopping_ && questions_.empty()) return;
-    }
-    clock_.wait(bell_, next == MonotonicTime::max() ? std::nullopt : std::optional(next));
-  }
+void NodeChanges::take_arrived() {
+  for (Question& question : arrived_) questions_.push_back(std::move(question));
+  arrived_.clear();
 }
 
-/// Returns when there may be something to do again.
-MonotonicTime NodeChanges::step(MonotonicTime now) {
-  std::vector<Reply> replies_now;
-  std::vector<Node> questions_now;
-  bool is_active = false;
-  bool has_news = false;
+void NodeChanges::take_told() {
+  std::vector<ToldChanges> told;
   {
     const MutexLock lock(mutex_);
-    is_active = is_wanted(now);
-    if (is_active && !std::exchange(are_fed_, true)) {
-      for (const auto& feed : feeds_) feed->watch();
-    }
-    take_feeds();
-    if (!is_active && are_fed_) forget();
-    replies_now = replies(now);
-    if (is_watched_ && !is_stopping_) questions_now = questions(now);
-    has_news = !waiting_.changes.empty() || waiting_.missed > 0 || waiting_.has_gap;
+    told = std::exchange(told_, {});
   }
-  if (has_news) watchers_bell_.ring();
-  for (Reply& reply : replies_now) send(reply.responder, std::move(reply.bytes));
-  for (const Node& node : questions_now) ask(node);
-  return is_active ? now + kTakePeriod : MonotonicTime::max();
+  for (ToldChanges& one : told) {
+    for (TaskChange& change : one.changes) {
+      log().add(std::move(change), ChangeLog::Origin::elsewhere);
+    }
+    if (one.missed > 0) log().add_missed(one.missed, ChangeLog::Origin::elsewhere);
+    if (one.has_gap) log().add_gap();
+  }
 }
 
-bool NodeChanges::is_wanted(MonotonicTime now) const {
-  return is_watched_ || (asked_until_ && now < *asked_until_);
-}
-
-void NodeChanges::take_feeds() {
-  std::erase_if(feeds_, [this](const std::shared_ptr<ChangeFeed>& feed) DETENT_REQUIRES(mutex_) {
-    const bool is_last = feed.use_count() == 1;  // its engine has ended: this is all
-    ChangeFeed::Taken taken = feed->take();
-    for (TaskChange& change : taken.changes) keep({.change = std::move(change)});
-    if (taken.missed > 0) keep({.change = {}, .missed = taken.missed});
-    return is_last;
-  });
-}
-
-void NodeChanges::keep(Entry entry) {
-  if (is_watched_) {
-    if (entry.missed > 0) {
-      waiting_.missed += entry.missed;
+/// Answers the questions that need not wait any more. Returns when the next question ends.
+MonotonicTime NodeChanges::reply(MonotonicTime now, Ending ending) {
+  MonotonicTime next = MonotonicTime::max();
+  std::erase_if(questions_, [&](Question& question) {
+    const bool may_wait = ending == Ending::no && now < question.until;
+    std::optional<std::string> bytes = reply_to(question, may_wait);
+    if (bytes) {
+      send(question.responder, *std::move(bytes));
     } else {
-      tell(entry.change);
+      next = std::min(next, question.until);
     }
-  }
-  kept_.push_back(std::move(entry));
-  ++end_;
-  if (kept_.size() > kMostKept) kept_.pop_front();
-}
-
-/// No changes are kept from here on for a while, so no reader can continue across this point.
-void NodeChanges::forget() {
-  for (const auto& feed : feeds_) feed->unwatch();
-  are_fed_ = false;
-  kept_.clear();
-  ++end_;
-}
-
-std::vector<NodeChanges::Reply> NodeChanges::replies(MonotonicTime now) {
-  std::vector<Reply> replies;
-  std::erase_if(questions_, [&](const Question& question) DETENT_REQUIRES(mutex_) {
-    std::optional<std::string> bytes = reply_to(question, now);
-    if (!bytes) return false;
-    replies.push_back({question.responder, *std::move(bytes)});
-    return true;
+    return bytes.has_value();
   });
-  return replies;
+  return next;
 }
 
 /// Returns no value while there are no changes to report.
-std::optional<std::string> NodeChanges::reply_to(const Question& question, MonotonicTime now) {
-  Telling telling{.next = {.run = run_, .number = end_}, .told = {}};
-  if (question.after.empty()) return encode(telling);
-  const std::optional<Mark> after = parse_mark(question.after);
-  const std::uint64_t begin = end_ - kept_.size();
-  if (!after || after->run != run_ || after->number < begin || after->number > end_) {
+std::optional<std::string> NodeChanges::reply_to(Question& question, bool may_wait) {
+  const ChangeLog& log = collector_.log();
+  Telling telling{.next = {.run = log.run(), .number = log.end()}, .told = {}};
+  if (question.is_first) return encode(telling);
+  const bool is_kept = question.after && question.after->run == log.run() &&
+                       question.after->number >= log.begin() && question.after->number <= log.end();
+  if (!is_kept) {
     telling.told.has_gap = true;
     return encode(telling);
   }
-  if (after->number == end_) {
-    if (now < question.until && !is_stopping_) return std::nullopt;
-    return encode(telling);
+  std::uint64_t& number = question.after->number;
+  ToldChanges& told = telling.told;
+  while (number < log.end() && told.changes.size() < kMostTold && told.missed == 0) {
+    const ChangeLog::Entry& entry = log.at(number++);
+    if (entry.origin == ChangeLog::Origin::elsewhere) continue;
+    told.missed = entry.missed;  // missed changes come after the reported changes
+    if (entry.is_change()) told.changes.push_back(entry.change);
   }
-  std::uint64_t number = after->number;
-  while (number < end_ && telling.told.changes.size() < kMostWaiting) {
-    const Entry& entry = kept_[number++ - begin];
-    if (entry.missed > 0) {
-      telling.told.missed = entry.missed;
-      break;  // missed changes come after the reported changes
-    }
-    telling.told.changes.push_back(entry.change);
-  }
+  if (may_wait && told.changes.empty() && told.missed == 0) return std::nullopt;
   telling.next.number = number;
   return encode(telling);
 }
 
-// ---- the other nodes ----------------------------------------------------------------------------
-
-std::vector<NodeChanges::Node> NodeChanges::questions(MonotonicTime now) {
-  std::vector<Node> questions;
-  for (Node& node : nodes_) {
-    if (node.is_asked || now < node.next_question) continue;
-    node.is_asked = true;
-    questions.push_back(node);
+/// Returns when a node must be asked again.
+MonotonicTime NodeChanges::ask_nodes(MonotonicTime now) {
+  std::vector<Node> asked;
+  MonotonicTime next = MonotonicTime::max();
+  {
+    const MutexLock lock(mutex_);
+    if (is_asking_ && !collector_.is_for_clients(now)) {
+      // No client of this node can continue across this point.
+      is_asking_ = false;
+      log().add_gap();
+    }
+    if (!is_asking_) return next;
+    for (Node& node : nodes_) {
+      if (node.is_asked) continue;
+      if (now < node.next_question) {
+        next = std::min(next, node.next_question);
+        continue;
+      }
+      node.is_asked = true;
+      asked.push_back(node);
+    }
   }
-  return questions;
+  for (const Node& node : asked) ask(node);
+  return next;
 }
 
 void NodeChanges::ask(const Node& node) {
@@ -324,43 +290,5 @@ void NodeChanges::ask(const Node& node) {
          answered(number, bytes);
        });
 }
-
-void NodeChanges::answered(std::uint64_t number, const std::optional<std::string>& bytes) {
-  {
-    const MutexLock lock(mutex_);
-    const auto node = std::ranges::find(nodes_, number, &Node::number);
-    if (!is_watched_ || node == nodes_.end()) return;
-    node->is_asked = false;
-    Result<Telling> telling = decode(bytes.value_or(""));
-    node->next_question = clock_.now() + (telling ? kTakePeriod : kAskAgain);
-    if (!telling) {
-      const bool is_unreadable = bytes.has_value();
-      if (is_unreadable && !node->is_late) tell_gap();
-      node->is_late |= is_unreadable || node->after.empty();
-      return;
-    }
-    node->after = text_of(telling->next);
-    for (TaskChange& change : telling->told.changes) tell(std::move(change));
-    waiting_.missed += telling->told.missed;
-    if (std::exchange(node->is_late, false) || telling->told.has_gap) tell_gap();
-  }
-  bell_.ring();
-}
-
-// ---- for the watching reader --------------------------------------------------------------------
-
-void NodeChanges::tell(TaskChange change) {
-  // Once a change is missed, all later changes of this batch are missed too. Missed changes
-  // therefore always come after the reported changes.
-  const bool has_room =
-      waiting_.changes.size() < kMostWaiting && waiting_.missed == 0 && !waiting_.has_gap;
-  if (has_room) {
-    waiting_.changes.push_back(std::move(change));
-  } else {
-    ++waiting_.missed;
-  }
-}
-
-void NodeChanges::tell_gap() { waiting_.has_gap = true; }
 
 }  // namespace detent::server

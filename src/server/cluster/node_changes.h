@@ -1,18 +1,16 @@
 // The task changes of the whole cluster, collected at one node: from its own shards, and from the
-// other nodes.
+// other nodes. Both are in one log, and an entry tells where it happened.
 //
-// Each node keeps the latest numbered changes of its own shards while another node or one of its
-// own clients wants them, and for one more minute. A node with watching clients asks every other
-// node for the changes after the last number that it received. The question waits at the other node
-// until there is a change. A node that was unreachable for a short time therefore delivers its
-// changes later. Changes that cannot be delivered are reported as a gap. This happens if a node
-// joined, left or restarted, or was unreachable for too long.
+// A node with watching clients asks every other node for the changes after the last number that it
+// received. The question waits at the other node until there is a change there, and it makes this
+// node collect changes for one more minute. A node that was unreachable for a short time therefore
+// delivers its changes later. Changes that cannot be delivered are reported as a gap. This happens
+// if a node joined, left or restarted, or was unreachable for too long.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,26 +19,34 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/thread.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
 #include "net/http_server.h"
+#include "server/watch/change_collector.h"
 #include "server/watch/change_source.h"
 
 namespace detent::server {
 
+/// A place among the changes of a node.
+struct ChangePlace {
+  std::uint64_t run = 0;
+  std::uint64_t number = 0;  // of the next change
+};
+
+/// Changes that one node reports to another.
+struct ToldChanges {
+  std::vector<TaskChange> changes = {};  // for each task, its changes are oldest first
+  std::uint64_t missed = 0;              // after `changes`
+  bool has_gap = false;                  // and an unknown number in addition
+};
+
 /// Thread-safe. The methods of ChangeSource are for the reader only.
 class NodeChanges final : public ChangeSource {
  public:
-  /// The largest number of own changes that are kept, that wait to be taken, and that are reported
-  /// in one batch.
-  static constexpr std::size_t kMostKept = 10'000;
-  static constexpr std::size_t kMostWaiting = 4'096;
-  /// The shortest time between two collections of changes from the shards.
-  static constexpr std::chrono::milliseconds kTakePeriod{50};
-  /// How long a question of another node waits, and how long it keeps this node collecting changes.
+  /// The largest number of changes in one answer.
+  static constexpr std::size_t kMostTold = 4'096;
+  /// How long a question of another node waits.
   static constexpr std::chrono::seconds kLongestQuestion{30};
-  static constexpr std::chrono::minutes kKeptUnasked{1};
   /// The pause before a node that did not answer is asked again.
   static constexpr std::chrono::milliseconds kAskAgain{500};
 
@@ -50,37 +56,29 @@ class NodeChanges final : public ChangeSource {
   using AskNode =
       std::function<void(const std::string& address, const std::string& after, Answered)>;
 
-  /// Starts the thread. `clock` must outlive it. `run` must differ from the `run` of every other
-  /// node and of earlier processes of this node.
+  /// `clock` must outlive it. `run` must differ from the `run` of every other node and of earlier
+  /// processes of this node.
   NodeChanges(AskNode ask, Clock& clock, std::uint64_t run);
-  /// Stops, if stop() has not been called.
-  ~NodeChanges() override;
   NodeChanges(const NodeChanges&) = delete;
   NodeChanges& operator=(const NodeChanges&) = delete;
 
-  /// Makes the feed for the engine of a shard of this node. Owned by this and by the owner of the
-  /// engine, who releases it after the engine has ended.
-  std::shared_ptr<ChangeFeed> new_feed() DETENT_EXCLUDES(mutex_);
+  /// See ChangeCollector::new_feed().
+  std::shared_ptr<ChangeFeed> new_feed() { return collector_.new_feed(); }
   /// Sets the addresses of the other nodes.
   void set_nodes(const std::vector<std::string>& addresses) DETENT_EXCLUDES(mutex_);
   /// Answers another node with the changes after `after`. This is the place in an earlier answer,
-  /// or "".
+  /// or "". After stop() the answer comes immediately, and has no changes.
   void answer(std::string_view after, const net::Responder& responder) DETENT_EXCLUDES(mutex_);
-  /// Answers all waiting questions and joins the thread. Idempotent. It sends no further questions
-  /// and answers new questions immediately.
-  void stop() DETENT_EXCLUDES(mutex_);
 
+  ChangeLog& log() noexcept override { return collector_.log(); }
   void watch() override DETENT_EXCLUDES(mutex_);
-  void unwatch() override DETENT_EXCLUDES(mutex_);
-  Taken take() override DETENT_EXCLUDES(mutex_);
-  Doorbell& bell() noexcept override { return watchers_bell_; }
+  void unwatch(MonotonicTime now) override { collector_.unwatch(now); }
+  MonotonicTime collect(MonotonicTime now) override DETENT_EXCLUDES(mutex_);
+  /// Answers all waiting questions. Sends no further questions.
+  void stop() override DETENT_EXCLUDES(mutex_);
+  Doorbell& bell() noexcept override { return collector_.bell(); }
 
  private:
-  /// A change of this node, or a count of missed changes.
-  struct Entry {
-    TaskChange change;
-    std::uint64_t missed = 0;
-  };
   /// Another node.
   struct Node {
     std::string address;
@@ -92,56 +90,40 @@ class NodeChanges final : public ChangeSource {
   };
   /// A question of another node.
   struct Question {
-    std::string after;
+    bool is_first = false;  // it has no place yet
+    std::optional<ChangePlace> after;
     net::Responder responder;
     MonotonicTime until;
   };
-  struct Reply {
-    net::Responder responder;
-    std::string bytes;
-  };
+  enum class Ending : std::uint8_t { no, yes };
 
-  void run();
-  MonotonicTime step(MonotonicTime now) DETENT_EXCLUDES(mutex_);
-  bool is_wanted(MonotonicTime now) const DETENT_REQUIRES(mutex_);
-  void take_feeds() DETENT_REQUIRES(mutex_);
-  void keep(Entry entry) DETENT_REQUIRES(mutex_);
-  std::vector<Reply> replies(MonotonicTime now) DETENT_REQUIRES(mutex_);
-  std::optional<std::string> reply_to(const Question& question, MonotonicTime now)
-      DETENT_REQUIRES(mutex_);
-  std::vector<Node> questions(MonotonicTime now) DETENT_REQUIRES(mutex_);
+  MonotonicTime reply(MonotonicTime now, Ending ending);
+  std::optional<std::string> reply_to(Question& question, bool may_wait);
+  void take_arrived() DETENT_REQUIRES(mutex_);
+  void take_told() DETENT_EXCLUDES(mutex_);
+  MonotonicTime ask_nodes(MonotonicTime now) DETENT_EXCLUDES(mutex_);
   void ask(const Node& node);
   void answered(std::uint64_t number, const std::optional<std::string>& bytes)
       DETENT_EXCLUDES(mutex_);
-  void tell(TaskChange change) DETENT_REQUIRES(mutex_);
   void tell_gap() DETENT_REQUIRES(mutex_);
-  void forget() DETENT_REQUIRES(mutex_);
 
   // Constant after construction.
   const AskNode ask_;
   Clock& clock_;
-  const std::uint64_t run_;
 
-  // These members synchronize themselves.
-  Doorbell bell_;  // of the thread
-  Doorbell watchers_bell_;
+  // Used only by the thread of the reader, except new_feed() and bell().
+  ChangeCollector collector_;
+  std::vector<Question> questions_;  // that wait
 
   // Guarded by mutex_.
-  Mutex joining_;  // only one of several callers of stop() joins
   Mutex mutex_;
-  std::vector<std::shared_ptr<ChangeFeed>> feeds_ DETENT_GUARDED_BY(mutex_);
+  std::vector<Question> arrived_ DETENT_GUARDED_BY(mutex_);  // questions that the reader takes
   std::vector<Node> nodes_ DETENT_GUARDED_BY(mutex_);
-  std::vector<Question> questions_ DETENT_GUARDED_BY(mutex_);
-  std::deque<Entry> kept_ DETENT_GUARDED_BY(mutex_);  // those numbered end_ − size … end_ − 1
-  std::uint64_t end_ DETENT_GUARDED_BY(mutex_) = 1;
-  std::optional<MonotonicTime> asked_until_ DETENT_GUARDED_BY(mutex_);  // keeps changes until then
-  bool are_fed_ DETENT_GUARDED_BY(mutex_) = false;                      // the feeds are watched
-  bool is_watched_ DETENT_GUARDED_BY(mutex_) = false;
   std::uint64_t last_node_ DETENT_GUARDED_BY(mutex_) = 0;
-  Taken waiting_ DETENT_GUARDED_BY(mutex_);
+  // What other nodes have told, and gaps. Bounded: a node is asked again after its answer is taken.
+  std::vector<ToldChanges> told_ DETENT_GUARDED_BY(mutex_);
+  bool is_asking_ DETENT_GUARDED_BY(mutex_) = false;  // for clients of this node
   bool is_stopping_ DETENT_GUARDED_BY(mutex_) = false;
-
-  Thread thread_;
 };
 
 }  // namespace detent::server

@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
 #include <map>
-#include <thread>
 
 #include "net/local_exchange.h"
 
@@ -18,7 +17,7 @@ using namespace std::chrono_literals;
 class NodeChangesTest : public ::testing::Test {
  public:
   ~NodeChangesTest() override {
-    for (NodeChanges* const node : {a_.get(), b_.get()}) node->stop();
+    for (NodeChanges* const node : all_) node->stop();
   }
 
  protected:
@@ -31,10 +30,7 @@ class NodeChangesTest : public ::testing::Test {
   /// The connection from one node to another.
   void ask(const std::string& address, const std::string& after, NodeChanges::Answered answered) {
     NodeChanges* to = nullptr;
-    {
-      const MutexLock lock(mutex_);
-      if (const auto it = reached_.find(address); it != reached_.end()) to = it->second;
-    }
+    if (const auto it = reached_.find(address); it != reached_.end()) to = it->second;
     if (to == nullptr) {
       ++unanswered_;
       return answered(std::nullopt);
@@ -49,14 +45,18 @@ class NodeChangesTest : public ::testing::Test {
                             return true;
                           })));
   }
-  void connect(const std::string& address, NodeChanges* node) {
-    const MutexLock lock(mutex_);
-    reached_[address] = node;
-  }
+  void connect(const std::string& address, NodeChanges* node) { reached_[address] = node; }
   void happen(ChangeFeed& feed, std::uint64_t first, std::uint64_t count = 1) {
     for (std::uint64_t id = first; id < first + count; ++id) {
       feed.note({.id = {id}, .queue = "q", .event = TaskEvent::leased, .state = TaskState::leased});
       feed.publish();
+    }
+  }
+  /// Does at both nodes what the thread of the reader does.
+  void collect() {
+    // In the second round, `a` takes what `b` has answered in the first.
+    for (int round = 0; round < 2; ++round) {
+      for (NodeChanges* const node : all_) node->collect(clock_.now());
     }
   }
   /// Moves time until `a` has got this number of changes, or a gap.
@@ -65,11 +65,14 @@ class NodeChangesTest : public ::testing::Test {
   }
   void pass(std::chrono::milliseconds time) {
     clock_.advance(time);
-    clock_.await_waiters(2);  // so that time does not run ahead of the nodes
-    ChangeSource::Taken taken = a_->take();
-    for (TaskChange& change : taken.changes) told_.changes.push_back(std::move(change));
-    told_.missed += taken.missed;
-    told_.has_gap |= taken.has_gap;
+    collect();
+    ChangeLog& log = a_->log();
+    for (read_ = std::max(read_, log.begin()); read_ < log.end(); ++read_) {
+      const ChangeLog::Entry& entry = log.at(read_);
+      if (entry.is_change()) told_.changes.push_back(entry.change);
+      told_.missed += entry.missed;
+      told_.has_gap |= entry.is_gap;
+    }
   }
   /// Watches at `a`, and moves time until `a` gets the changes of `b`.
   void watch() {
@@ -90,17 +93,18 @@ class NodeChangesTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  Mutex mutex_;
-  std::map<std::string, NodeChanges*> reached_ DETENT_GUARDED_BY(mutex_);
+  std::map<std::string, NodeChanges*> reached_;
   std::unique_ptr<NodeChanges> a_ = new_node(1);
   std::unique_ptr<NodeChanges> b_ = new_node(2);
   std::shared_ptr<ChangeFeed> at_a_ = a_->new_feed();
   std::shared_ptr<ChangeFeed> at_b_ = b_->new_feed();
   std::uint64_t last_ = 0;
-  std::atomic<int> unanswered_{0};
-  std::atomic<int> pending_{0};          // questions that go on after an answer
-  std::atomic<bool> is_garbled_{false};  // true: the nodes answer garbage
-  ChangeSource::Taken told_;
+  int unanswered_ = 0;
+  int pending_ = 0;          // questions that go on after an answer
+  bool is_garbled_ = false;  // true: the nodes answer garbage
+  ToldChanges told_;
+  std::uint64_t read_ = 0;                             // the next number of the log of `a`
+  std::vector<NodeChanges*> all_{a_.get(), b_.get()};  // that collect
 
  public:
   NodeChangesTest() { connect("b", b_.get()); }
@@ -151,6 +155,7 @@ TEST_F(NodeChangesTest, ARestartedNodeIsAGap) {
   watch();
   const auto again = new_node(3);
   const auto feed = again->new_feed();
+  all_.push_back(again.get());
   connect("c", again.get());
   ask("c", "", [](const std::optional<std::string>&) {});
   while (!feed->is_watched()) pass(1ms);
@@ -160,8 +165,7 @@ TEST_F(NodeChangesTest, ARestartedNodeIsAGap) {
   b_->stop();
   await(1);
   EXPECT_TRUE(told_.has_gap);
-  a_->stop();
-  again->stop();
+  all_.pop_back();
 }
 
 TEST_F(NodeChangesTest, ANodeThatComesOrGoesIsAGapWhileSomebodyWatches) {
@@ -196,6 +200,7 @@ TEST_F(NodeChangesTest, WhatANodeThatComesDoesBeforeItIsAskedIsAGap) {
   watch();
   const auto c = new_node(3);
   const auto at_c = c->new_feed();
+  all_.push_back(c.get());
   a_->set_nodes({"b", "c"});
   pass(1ms);
   EXPECT_TRUE(told_.has_gap);
@@ -206,8 +211,7 @@ TEST_F(NodeChangesTest, WhatANodeThatComesDoesBeforeItIsAskedIsAGap) {
     pass(10ms);
   }
   EXPECT_TRUE(told_.has_gap);
-  a_->stop();
-  c->stop();
+  all_.pop_back();
 }
 
 TEST_F(NodeChangesTest, ChangesOfANodeThatLeavesAndReturnsArriveOnce) {
@@ -250,7 +254,7 @@ TEST_F(NodeChangesTest, FeedsOfEnginesThatHaveEndedAreNotKeptWhileNobodyWatches)
   EXPECT_TRUE(ended.expired());
 }
 
-TEST_F(NodeChangesTest, ChangesBeyondTheLimitAreCountedAsMissed) {
+TEST_F(NodeChangesTest, ChangesThatDoNotFitIntoOneAnswerFollow) {
   watch();
   connect("b", nullptr);
   pass(1s);
@@ -259,9 +263,39 @@ TEST_F(NodeChangesTest, ChangesBeyondTheLimitAreCountedAsMissed) {
     pass(1s);
   }
   connect("b", b_.get());
-  while (told_.changes.size() + told_.missed < 6'000) pass(50ms);
-  EXPECT_EQ(told_.changes.size() + told_.missed, 6'000u);
+  await(6'000);
+  EXPECT_EQ(told_.changes.size(), 6'000u);
+  EXPECT_EQ(told_.missed, 0u);
   EXPECT_FALSE(told_.has_gap);
+}
+
+TEST_F(NodeChangesTest, ChangesBeyondTheLimitOfAFeedAreCountedAsMissed) {
+  watch();
+  happen(*at_b_, 2'000, ChangeFeed::kMaxChanges + 100);
+  while (told_.missed == 0) pass(50ms);
+  EXPECT_EQ(told_.changes.size(), ChangeFeed::kMaxChanges);
+  EXPECT_EQ(told_.missed, 100u);
+  EXPECT_FALSE(told_.has_gap);
+}
+
+TEST_F(NodeChangesTest, AnotherNodeIsToldOnlyWhatHappenedHere) {
+  connect("a", a_.get());
+  watch();
+  std::optional<std::string> answer;
+  ask("a", "1-" + std::to_string(a_->log().end()),
+      [&](std::optional<std::string> bytes) { answer = std::move(bytes); });
+  happen(*at_b_, 2'000, 5);
+  await(5);
+  EXPECT_FALSE(answer) << "these changes are in the log of `a`, but happened at `b`";
+  happen(*at_a_, 1'000);
+  await(6);
+  ASSERT_TRUE(answer);
+  std::size_t changes = 0;
+  const std::string_view queue = "\1q";  // with its length in front
+  for (auto at = answer->find(queue); at != std::string::npos; at = answer->find(queue, at + 1)) {
+    ++changes;
+  }
+  EXPECT_EQ(changes, 1u);
 }
 
 TEST_F(NodeChangesTest, ShardsAreWatchedWhileSomebodyWantsItAndAMinuteAfter) {
@@ -269,7 +303,7 @@ TEST_F(NodeChangesTest, ShardsAreWatchedWhileSomebodyWantsItAndAMinuteAfter) {
   watch();
   EXPECT_TRUE(at_a_->is_watched());
   EXPECT_TRUE(at_b_->is_watched());
-  a_->unwatch();
+  a_->unwatch(clock_.now());
   EXPECT_TRUE(b_->new_feed()->is_watched()) << "a shard that opens meanwhile";
   while (at_b_->is_watched()) pass(1s);
   EXPECT_FALSE(at_a_->is_watched());

@@ -10,6 +10,7 @@
 
 #include "net/local_exchange.h"
 #include "server/testing/routes_access_fixture.h"
+#include "server/watch/change_collector.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent::server {
@@ -56,7 +57,7 @@ TEST_F(RoutesReloadTest, AnEventStreamEndsWhenItsTokenIsRemoved) {
   EXPECT_TRUE(rest.ends_with("0\r\n\r\n")) << rest;
   while (events_->streams() != 1) std::this_thread::yield();
   schedule_in("a.q", "k");
-  advance(EventHub::kTakePeriod);
+  advance(ChangeCollector::kTakePeriod);
   std::string told;
   while (told.find("\"change\":\"scheduled\"") == std::string::npos) {
     const std::string byte = other.read(1);

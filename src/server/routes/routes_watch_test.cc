@@ -8,6 +8,7 @@
 
 #include "protocol/json/queue_parser.h"
 #include "server/testing/routes_fixture.h"
+#include "server/watch/change_collector.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent::server {
@@ -116,7 +117,7 @@ class RoutesWatch : public RoutesTest {
            member(event.data, "state");
   }
   /// Moves time by the period between two looks at the changes.
-  void look_again() { advance(EventHub::kTakePeriod); }
+  void look_again() { advance(ChangeCollector::kTakePeriod); }
   void await_streams(std::size_t count) const {
     while (events_->streams() != count) std::this_thread::yield();
   }

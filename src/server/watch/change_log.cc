@@ -36,19 +36,26 @@ std::string event_text(std::string_view id, std::string_view name, std::string_v
 
 // ---- log ----------------------------------------------------------------------------------------
 
-void ChangeLog::add(const TaskChange& change) {
-  keep({.queue = change.queue,
-        .text = event_text(id_of(end_), "task", json::render_task_event(change))});
+void ChangeLog::add(TaskChange change, Origin origin) {
+  keep({.origin = origin, .change = std::move(change)});
 }
 
-void ChangeLog::add_missed(std::uint64_t count) {
-  keep({.queue = {}, .text = {}, .missed = count});
+void ChangeLog::add_missed(std::uint64_t count, Origin origin) {
+  keep({.origin = origin, .missed = count});
 }
 
-void ChangeLog::add_gap() { keep({.queue = {}, .text = {}, .missed = 0, .is_gap = true}); }
+void ChangeLog::add_gap() { keep({.origin = Origin::elsewhere, .is_gap = true}); }
+
+const std::string& ChangeLog::text_of(std::uint64_t number) {
+  Kept& kept = entries_[number - begin()];
+  if (kept.text.empty()) {
+    kept.text = event_text(id_of(number), "task", json::render_task_event(kept.entry.change));
+  }
+  return kept.text;
+}
 
 void ChangeLog::keep(Entry entry) {
-  entries_.push_back(std::move(entry));
+  entries_.push_back({.entry = std::move(entry)});
   ++end_;
   if (entries_.size() > kMaxKept) entries_.pop_front();
 }
@@ -89,7 +96,7 @@ ChangeReader::ChangeReader(const ChangeLog& log, EventFilter filter, std::string
   }
 }
 
-void ChangeReader::read(const ChangeLog& log, MonotonicTime now, std::string& out) {
+void ChangeReader::read(ChangeLog& log, MonotonicTime now, std::string& out) {
   if (!filter_.tasks) {
     next_ = log.end();
     return;
@@ -107,9 +114,8 @@ void ChangeReader::read(const ChangeLog& log, MonotonicTime now, std::string& ou
     const ChangeLog::Entry& entry = log.at(next_);
     missed_ += entry.missed;
     has_gap_ |= entry.is_gap;
-    if (entry.missed > 0 || entry.is_gap ||
-        (!filter_.queue.empty() && entry.queue != filter_.queue))
-      continue;
+    const bool is_wanted = filter_.queue.empty() || entry.change.queue == filter_.queue;
+    if (!entry.is_change() || !is_wanted) continue;
     if (next_ < live_from_) {
       if (at_once++ == kMaxAtOnce) return;
     } else if (told_++ >= kMaxPerSecond) {
@@ -117,7 +123,7 @@ void ChangeReader::read(const ChangeLog& log, MonotonicTime now, std::string& ou
       continue;
     }
     tell_missed(log, out);
-    out.append(entry.text);
+    out.append(log.text_of(next_));
   }
 }
 

@@ -1,7 +1,7 @@
-// The latest changes of tasks, as numbered text of server-sent events, and the position of each
-// reader.
+// The latest changes of tasks, numbered, and the position of each stream of server-sent events that
+// reads them. On a node of a cluster, the questions of other nodes read the same log.
 //
-// A change is rendered once for all readers. Its event id is the number of this run of the server,
+// A change is rendered once for all streams. Its event id is the number of this run of the server,
 // followed by the number of the change. A reader that reconnects sends its last id. If the log
 // still has all later changes, the reader continues from that event. Otherwise the log tells the
 // reader that it missed changes.
@@ -24,27 +24,35 @@ class ChangeLog {
  public:
   static constexpr std::size_t kMaxKept = 10'000;
 
+  /// Where a change happened: at an engine of this server, or at another node.
+  enum class Origin : std::uint8_t { here, elsewhere };
+  /// A change, a number of missed changes, or a gap.
   struct Entry {
-    std::string queue;
-    std::string text;          // the whole event
-    std::uint64_t missed = 0;  // or else changes, of any queue, that were not told
-    bool is_gap = false;       // or an unknown number of changes is missing here
+    Origin origin = Origin::here;
+    TaskChange change = {};
+    std::uint64_t missed = 0;  // changes, of any queue, that were not told
+    bool is_gap = false;       // an unknown number of changes is missing here
+
+    bool is_change() const noexcept { return missed == 0 && !is_gap; }
   };
 
   /// `run` must differ from the `run` of every other log of this server, earlier or later.
   explicit ChangeLog(std::uint64_t run) : run_(run) {}
 
-  void add(const TaskChange& change);
+  void add(TaskChange change, Origin origin = Origin::here);
   /// Adds a note that this number of changes was not reported.
-  void add_missed(std::uint64_t count);
+  void add_missed(std::uint64_t count, Origin origin = Origin::here);
   /// Adds a note that an unknown number of changes is missing.
   void add_gap();
   /// Call this if no changes will be added for a while: no reader can continue across this point.
   void forget();
 
+  std::uint64_t run() const noexcept { return run_; }
   std::uint64_t begin() const noexcept { return end_ - entries_.size(); }
   std::uint64_t end() const noexcept { return end_; }
-  const Entry& at(std::uint64_t number) const { return entries_[number - begin()]; }
+  const Entry& at(std::uint64_t number) const { return entries_[number - begin()].entry; }
+  /// The event of a change for streams, rendered at the first call.
+  const std::string& text_of(std::uint64_t number);
 
   std::string id_of(std::uint64_t number) const;
   /// Returns the number that follows the event with this id. Returns no value if the id is invalid
@@ -52,10 +60,14 @@ class ChangeLog {
   std::optional<std::uint64_t> after(std::string_view id) const noexcept;
 
  private:
+  struct Kept {
+    Entry entry;
+    std::string text = {};  // "" until a stream needs it
+  };
   void keep(Entry entry);
 
   const std::uint64_t run_;
-  std::deque<Entry> entries_;
+  std::deque<Kept> entries_;
   std::uint64_t end_ = 1;
 };
 
@@ -83,7 +95,7 @@ class ChangeReader {
   const EventFilter& filter() const noexcept { return filter_; }
   /// Appends the new changes for the client. Missed changes are reported together with the next
   /// change, or when the next second begins.
-  void read(const ChangeLog& log, MonotonicTime now, std::string& out);
+  void read(ChangeLog& log, MonotonicTime now, std::string& out);
   /// Returns true if the reader must read again soon, even if no change is added.
   bool is_behind(const ChangeLog& log) const noexcept { return next_ < log.end(); }
   /// Returns the time of the next read that reports missed changes, if there are any.

@@ -29,7 +29,7 @@ std::size_t count_of(const std::string& text, std::string_view part) {
 struct Told {
   Told(const ChangeLog& log, EventFilter filter, std::string_view last_id = "")
       : reader(log, std::move(filter), last_id, start) {}
-  std::string read(const ChangeLog& log, MonotonicTime now = kNow) {
+  std::string read(ChangeLog& log, MonotonicTime now = kNow) {
     std::string text;
     reader.read(log, now, text);
     return text;

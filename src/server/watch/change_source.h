@@ -1,53 +1,34 @@
-// The source of the task changes that watching clients receive. On a single server it is the feed
-// of the engine. On a node of a cluster it is the feeds of all its shards and of the other nodes
-// (node_changes.h).
+// The source of the task changes that watching clients receive: the log of the latest changes, and
+// when changes are collected into it. On a single server the changes are those of its engine
+// (change_collector.h). On a node of a cluster they are those of all its shards and of the other
+// nodes (cluster/node_changes.h).
 #pragma once
 
-#include <cstdint>
-#include <utility>
-#include <vector>
-
 #include "detent/clock.h"
-#include "engine/records/change_feed.h"
-#include "task/task_change.h"
+#include "server/watch/change_log.h"
 
 namespace detent::server {
 
-/// Confined to the thread of its reader.
+/// Confined to the thread of its reader, except bell().
 class ChangeSource {
  public:
-  struct Taken {
-    std::vector<TaskChange> changes;  // for each task, its changes are oldest first
-    std::uint64_t missed = 0;         // after `changes`, and before the next take()
-    bool has_gap = false;             // and an unknown number in addition
-  };
-
   virtual ~ChangeSource() = default;
-  /// Starts the reporting of changes.
+
+  /// The latest changes. It stays the same object.
+  virtual ChangeLog& log() noexcept = 0;
+  /// A client wants the changes from now on.
   virtual void watch() = 0;
-  /// Stops the reporting. Changes that were not yet taken are dropped.
-  virtual void unwatch() = 0;
-  virtual Taken take() = 0;
-  /// The bell that the reader waits on. It rings when there are changes to take.
+  /// No client wants changes any more. They are collected for a while longer, so that a client that
+  /// reconnects misses none.
+  virtual void unwatch(MonotonicTime now) = 0;
+  /// Adds new changes to the log. Returns when it must be called again, even if the bell does not
+  /// ring; MonotonicTime::max() for never.
+  virtual MonotonicTime collect(MonotonicTime now) = 0;
+  /// Collects no more changes. The last call.
+  virtual void stop() = 0;
+  /// The bell that the reader waits on. It rings when there is something to collect. Others may
+  /// ring it too.
   virtual Doorbell& bell() noexcept = 0;
-};
-
-/// The changes of one engine.
-class FeedSource final : public ChangeSource {
- public:
-  /// `feed` must outlive it.
-  explicit FeedSource(ChangeFeed& feed) : feed_(feed) {}
-
-  void watch() override { feed_.watch(); }
-  void unwatch() override { feed_.unwatch(); }
-  Taken take() override {
-    ChangeFeed::Taken taken = feed_.take();
-    return {.changes = std::move(taken.changes), .missed = taken.missed};
-  }
-  Doorbell& bell() noexcept override { return feed_.bell(); }
-
- private:
-  ChangeFeed& feed_;
 };
 
 }  // namespace detent::server

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "protocol/json/stats_point.h"
+#include "server/watch/change_collector.h"
 
 namespace detent::server {
 namespace {
@@ -26,7 +27,8 @@ EventHub::EventHub(AskFigures ask, ChangeSource& changes, Clock& clock, EventHub
     : EventHub(std::move(ask), nullptr, &changes, clock, options) {}
 
 EventHub::EventHub(EngineThread& engine, ChangeFeed& feed, Clock& clock, EventHubOptions options)
-    : EventHub(figures_of(engine), std::make_unique<FeedSource>(feed), nullptr, clock, options) {}
+    : EventHub(figures_of(engine), std::make_unique<ChangeCollector>(run_number(clock), feed),
+               nullptr, clock, options) {}
 
 EventHub::EventHub(AskFigures ask, std::unique_ptr<ChangeSource> own, ChangeSource* changes,
                    Clock& clock, EventHubOptions options)
@@ -36,7 +38,6 @@ EventHub::EventHub(AskFigures ask, std::unique_ptr<ChangeSource> own, ChangeSour
       clock_(clock),
       options_(options),
       figures_(std::make_shared<Figures>()),
-      log_(run_number(clock)),
       next_question_(clock.now()),
       thread_([this] { run(); }) {}
 
@@ -46,7 +47,7 @@ EventHub::~EventHub() { stop(); }
 
 Result<EventHub::Number> EventHub::count_in(const std::string& name) {
   const MutexLock lock(mutex_);
-  if (is_stopping_) return Error{ErrorCode::unavailable, "the server is stopping", ""};
+  if (is_ending_) return Error{ErrorCode::unavailable, "the server is stopping", ""};
   if (open_.size() >= options_.max_streams) {
     return Error{ErrorCode::unavailable,
                  "limit of open event streams reached: " + std::to_string(options_.max_streams),
@@ -80,7 +81,7 @@ Result<void> EventHub::open(const HttpReply& reply, Watcher watcher, EventFilter
   bool is_too_late = false;
   {
     const MutexLock lock(mutex_);
-    is_too_late = is_stopping_;  // since it was looked at above; the thread takes no more
+    is_too_late = is_ending_;  // since it was looked at above; the thread takes no more
     if (!is_too_late) {
       news_.arrivals.push_back({.number = number,
                                 .stream = stream,
@@ -121,9 +122,18 @@ void EventHub::check_again() {
   changes_.bell().ring();
 }
 
+void EventHub::end_streams() {
+  {
+    const MutexLock lock(mutex_);
+    is_ending_ = true;
+  }
+  changes_.bell().ring();
+}
+
 void EventHub::stop() {
   {
     const MutexLock lock(mutex_);
+    is_ending_ = true;
     is_stopping_ = true;
   }
   changes_.bell().ring();
@@ -140,21 +150,26 @@ void EventHub::run() {
     for (Arrival& arrival : news.arrivals) begin(std::move(arrival));
     for (const Number number : news.gone) listeners_.erase(number);
     if (news.must_check) end_those_who_may_not();
+    if (news.is_ending) end_all();
     if (news.is_stopping) break;
     watch_or_not(now);
-    take_changes(now);
+    next_collection_ = changes_.collect(now);
     take_figures(now);
     tell_changes(now);
     ask_for_figures(now);
     clock_.wait(changes_.bell(), next_wakeup(now));
   }
+  changes_.stop();
+}
+
+void EventHub::end_all() {
   for (const auto& [number, listener] : listeners_) listener.stream.end();
   listeners_.clear();
-  changes_.unwatch();
 }
 
 EventHub::News EventHub::take_news() {
   const MutexLock lock(mutex_);
+  news_.is_ending = is_ending_;
   news_.is_stopping = is_stopping_;
   return std::exchange(news_, {});
 }
@@ -176,7 +191,7 @@ void EventHub::begin(Arrival arrival) {
   // Changes after the start of the stream are reported.
   if (arrival.filter.tasks && !std::exchange(is_watching_, true)) changes_.watch();
   std::string start;
-  ChangeReader reader(log_, std::move(arrival.filter), arrival.last_id, start);
+  ChangeReader reader(changes_.log(), std::move(arrival.filter), arrival.last_id, start);
   const MonotonicTime now = clock_.now();
   if (reader.filter().stats) {
     // An answer that is on its way is as good as one to another question.
@@ -196,37 +211,21 @@ void EventHub::send(Listener& listener, const std::string& text, MonotonicTime n
   listener.sent_at = now;
 }
 
-/// Changes are watched while somebody wants them, and a while after.
 void EventHub::watch_or_not(MonotonicTime now) {
   const bool is_wanted = std::ranges::any_of(
       listeners_, [](const auto& entry) { return entry.second.reader.filter().tasks; });
+  if (std::exchange(is_watching_, is_wanted) == is_wanted) return;
   if (is_wanted) {
-    unwatch_at_.reset();
-    if (!std::exchange(is_watching_, true)) changes_.watch();
-  } else if (is_watching_ && !unwatch_at_) {
-    unwatch_at_ = now + kKeptUnwatched;
-  } else if (is_watching_ && now >= *unwatch_at_) {
-    unwatch_at_.reset();
-    is_watching_ = false;
-    changes_.unwatch();
-    log_.forget();
+    changes_.watch();
+  } else {
+    changes_.unwatch(now);
   }
-}
-
-void EventHub::take_changes(MonotonicTime now) {
-  must_take_ = is_watching_ && now < next_take_;
-  if (!is_watching_ || must_take_) return;
-  next_take_ = now + kTakePeriod;
-  const ChangeSource::Taken taken = changes_.take();
-  for (const TaskChange& change : taken.changes) log_.add(change);
-  if (taken.missed > 0) log_.add_missed(taken.missed);
-  if (taken.has_gap) log_.add_gap();
 }
 
 void EventHub::tell_changes(MonotonicTime now) {
   for (auto& [number, listener] : listeners_) {
     std::string text;
-    listener.reader.read(log_, now, text);
+    listener.reader.read(changes_.log(), now, text);
     if (text.empty() && now - listener.sent_at >= kHeartbeat) text = ": still here\n\n";
     if (!text.empty()) send(listener, text, now);
   }
@@ -286,10 +285,11 @@ bool EventHub::has_listeners_to_stats() const {
 
 MonotonicTime EventHub::next_wakeup(MonotonicTime now) const {
   MonotonicTime next = is_asked_ ? now + kHeartbeat : next_question_;
-  if (must_take_) next = std::min(next, next_take_);
-  if (unwatch_at_) next = std::min(next, *unwatch_at_);
+  next = std::min(next, next_collection_);
   for (const auto& [number, listener] : listeners_) {
-    if (listener.reader.is_behind(log_)) next = std::min(next, now + kTakePeriod);
+    if (listener.reader.is_behind(changes_.log())) {
+      next = std::min(next, now + ChangeCollector::kTakePeriod);
+    }
     if (const auto at = listener.reader.tells_missed_at()) next = std::min(next, *at);
     next = std::min(next, listener.sent_at + kHeartbeat);
   }

@@ -1,12 +1,10 @@
 // Live information for watching clients: streams of server-sent events, and the history of the
 // figures.
 //
-// One thread asks the engine for its figures, takes the changes of tasks (change_feed.h), and sends
-// both to the streams. The thread never waits for a client: net limits the buffer of a stream, and
-// ChangeReader limits the changes per second. While a client listens, the engine is asked once per
-// second. Otherwise it is asked as often as the history needs. Changes are collected while a client
-// wants them and for one more minute, so a client that reconnects within a minute misses none of
-// them.
+// One thread asks the engine for its figures, collects the changes of tasks (change_source.h), and
+// sends both to the streams. The thread never waits for a client: net limits the buffer of a
+// stream, and ChangeReader limits the changes per second. While a client listens, the engine is
+// asked once per second. Otherwise it is asked as often as the history needs.
 #pragma once
 
 #include <chrono>
@@ -60,9 +58,6 @@ class EventHub {
   static constexpr std::chrono::seconds kHeartbeat{15};
   /// The longest period of figures that a stream can start with.
   static constexpr std::chrono::seconds kRecent{10};
-  static constexpr std::chrono::minutes kKeptUnwatched{1};
-  /// The shortest time between two collections of changes.
-  static constexpr std::chrono::milliseconds kTakePeriod{50};
 
   /// Starts the thread. The target of `ask`, `changes` and `clock` must outlive this. The HTTP
   /// server must be stopped before this is destroyed.
@@ -87,6 +82,8 @@ class EventHub {
   /// The number of open streams.
   std::size_t streams() const DETENT_EXCLUDES(mutex_);
 
+  /// Ends every stream, and refuses new streams. Changes are still collected for other nodes.
+  void end_streams() DETENT_EXCLUDES(mutex_);
   /// Ends every stream and joins the thread. Idempotent. Do not call it from its own thread.
   void stop() DETENT_EXCLUDES(mutex_);
 
@@ -110,6 +107,7 @@ class EventHub {
     std::vector<Arrival> arrivals;
     std::vector<Number> gone;
     bool must_check = false;
+    bool is_ending = false;
     bool is_stopping = false;
   };
   /// The pending answer of the engine. Owned by this and by the request, which may outlive this.
@@ -127,7 +125,7 @@ class EventHub {
   void end_those_who_may_not();
   void ask_for_figures(MonotonicTime now);
   void take_figures(MonotonicTime now) DETENT_EXCLUDES(mutex_);
-  void take_changes(MonotonicTime now);
+  void end_all();
   void watch_or_not(MonotonicTime now);
   void tell_changes(MonotonicTime now);
   void send(Listener& listener, const std::string& text, MonotonicTime now);
@@ -151,16 +149,14 @@ class EventHub {
   News news_ DETENT_GUARDED_BY(mutex_);
   std::map<Number, std::string> open_ DETENT_GUARDED_BY(mutex_);  // the streams and their watchers
   Number last_number_ DETENT_GUARDED_BY(mutex_) = 0;
+  bool is_ending_ DETENT_GUARDED_BY(mutex_) = false;  // no new streams
   bool is_stopping_ DETENT_GUARDED_BY(mutex_) = false;
   StatsHistory history_ DETENT_GUARDED_BY(mutex_);
 
   // Used only by the thread.
   std::map<Number, Listener> listeners_;
-  ChangeLog log_;
-  bool is_watching_ = false;
-  std::optional<MonotonicTime> unwatch_at_;
-  MonotonicTime next_take_{};
-  bool must_take_ = false;
+  bool is_watching_ = false;  // a client wants changes
+  MonotonicTime next_collection_{};
   std::deque<StatsSample> recent_;  // kRecent, and one before
   MonotonicTime next_question_{};
   bool is_asked_ = false;
