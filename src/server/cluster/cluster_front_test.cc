@@ -232,13 +232,31 @@ TEST_F(ClusterFrontTest, AWaitHasTheNameOfNoneBeforeARestart) {
   for (std::size_t i = 0; i < 2; ++i) caller_.answer(i, {.status = 200, .body = "{}"});
 }
 
-TEST_F(ClusterFrontTest, AScraperOfANodeThatStopsIsToldToTryAgain) {
-  here_engine_.stop();
+TEST_F(ClusterFrontTest, AScraperOfANodeThatStopsGetsThePageWithoutShards) {
+  shards_.end();
   Client scraper;
   scraper.ask(
       front_,
       {.method = "GET", .target = "/metrics", .headers = {{"host", "localhost"}}, .body = ""});
-  EXPECT_EQ(scraper.answer().status, 503);
+  const net::HttpResponse page = scraper.answer();
+  EXPECT_EQ(page.status, 200);
+  EXPECT_NE(page.body.find("detent_build_info"), std::string::npos);
+  EXPECT_NE(page.body.find("detent_lateness_seconds_bucket{le=\"0.001"), std::string::npos)
+      << page.body;
+}
+
+TEST_F(ClusterFrontTest, TheRoutesOfANodeRefuseRequestsThatNeedAShard) {
+  std::promise<net::HttpResponse> answer;
+  here_.handle({.method = "POST",
+                .target = "/v1/tasks",
+                .headers = {{"host", "localhost"}},
+                .body = R"({"queue":"q","payload":1})"},
+               net::Responder(std::make_shared<net::LocalExchange>(
+                   [&answer](std::optional<net::HttpResponse> response) {
+                     answer.set_value(*std::move(response));
+                     return true;
+                   })));
+  EXPECT_EQ(answer.get_future().get().status, 503);
 }
 
 TEST_F(ClusterFrontTest, RequestsAreAnsweredBeforeTheEndOfAShard) {

@@ -46,14 +46,6 @@ class Finally {
   UniqueFunction<void()> run_;
 };
 
-/// An in-memory store cannot fail.
-OpenEngine open_on(MemoryDisk& disk, Clock& clock) {
-  OpenEngine opened;
-  opened.store = MemoryStore::open(disk).value();
-  opened.engine = Engine::open(*opened.store, clock, {}).value();
-  return opened;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ClusterNode>> ClusterNode::start(ClusterNodeOptions options,
@@ -76,9 +68,8 @@ ClusterNode::ClusterNode(ClusterNodeOptions options, std::unique_ptr<LeaseTable>
             ask_changes(address, after, std::move(answered));
           },
           clock, Rng(random_seed()).next()),
-      here_engine_(open_on(no_tasks_, clock), clock),
       events_([this](auto take) { return ask_figures(std::move(take)); }, changes_, clock),
-      here_(here_engine_, events_, clock, routes_options()),
+      here_(events_, clock, routes_options()),
       shards_({.open = options_.open,
                .new_feed = [this] { return changes_.new_feed(); },
                .routes = shard_routes(options_.routes),
@@ -175,7 +166,6 @@ void ClusterNode::check_again() {
 
 void ClusterNode::ask_whether_it_works(UniqueFunction<void()> works) {
   const auto asked = std::make_shared<Finally>(std::move(works));
-  here_engine_.post_end([asked](Engine&) {}, EngineThread::own_line());
   job_shards_->run([asked] {});
   for (const auto& shard : shards_.serving()) shard->ask_whether_it_works([asked] {});
 }
@@ -211,7 +201,6 @@ void ClusterNode::stop() {
   thread_.join();
   events_.stop();
   if (job_shards_) job_shards_->stop();
-  here_engine_.stop();
 }
 
 bool ClusterNode::is_stopping() const {

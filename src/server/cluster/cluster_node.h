@@ -3,8 +3,7 @@
 // the database.
 //
 // Nodes share their state through LeaseTable and the stores. Each node has its own dashboard files,
-// event streams and beanstalk clients. It also has an engine without tasks, whose thread runs those
-// clients and the routes that concern no shard.
+// event streams and beanstalk clients.
 #pragma once
 
 #include <atomic>
@@ -38,7 +37,6 @@
 #include "server/routes/routes.h"
 #include "server/watch/event_hub.h"
 #include "store/lease_table.h"
-#include "store/memory_store.h"
 
 namespace detent::server {
 
@@ -129,8 +127,6 @@ class ClusterNode {
   std::atomic<NodeFigures*> figures_{nullptr};  // for the thread of events_, which begins first
   std::atomic<bool> is_cut_off_{false};         // the last step failed; relaxed: a gauge
   NodeChanges changes_;
-  MemoryDisk no_tasks_;
-  EngineThread here_engine_;
   EventHub events_;
   Routes here_;
   ClusterShards shards_;

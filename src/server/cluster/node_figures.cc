@@ -52,7 +52,7 @@ std::optional<std::uint64_t> NodeFigures::KnownBacklog::of(ShardNumber shard) co
   return it == ready_.end() ? std::nullopt : std::optional(it->second);
 }
 
-NodeFigures::NodeFigures(ClusterShards& shards, Routes& here, const PeerLink& link)
+NodeFigures::NodeFigures(ClusterShards& shards, const Routes& here, const PeerLink& link)
     : shards_(shards), here_(here), link_(link) {}
 
 void NodeFigures::set_nodes(std::vector<std::string> addresses) {
@@ -112,15 +112,12 @@ void NodeFigures::answer(const net::Responder& responder) const {
 }
 
 void NodeFigures::answer_metrics(const net::Responder& responder) const {
-  const bool is_asked = here_.ask_page([this, responder](std::string page) {
-    shards_.ask_pages([responder, page = std::move(page)](std::vector<std::string> pages) {
-      pages.push_back(page);
-      responder.send({.status = 200,
-                      .content_type = std::string(kMetricsText),
-                      .body = gateway::sum_metrics(pages)});
-    });
+  shards_.ask_pages([responder, page = here_.node_page()](std::vector<std::string> pages) {
+    pages.push_back(page);
+    responder.send({.status = 200,
+                    .content_type = std::string(kMetricsText),
+                    .body = gateway::sum_metrics(pages)});
   });
-  if (!is_asked) responder.send(http_try_again("the node is overloaded or stopping"));
 }
 
 }  // namespace detent::server

@@ -36,7 +36,7 @@ class NodeFigures {
   using Take = UniqueFunction<void(std::optional<ClusterFigures>)>;
 
   /// All arguments must outlive it. `here` has the page of figures that belong to no shard.
-  NodeFigures(ClusterShards& shards, Routes& here, const PeerLink& link);
+  NodeFigures(ClusterShards& shards, const Routes& here, const PeerLink& link);
   NodeFigures(const NodeFigures&) = delete;
   NodeFigures& operator=(const NodeFigures&) = delete;
 
@@ -72,7 +72,7 @@ class NodeFigures {
   std::vector<std::string> addresses() const DETENT_EXCLUDES(mutex_);
 
   ClusterShards& shards_;
-  Routes& here_;
+  const Routes& here_;
   const PeerLink& link_;
 
   /// Synchronizes itself. Shared with pending answers, which may arrive after this object is gone.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/histogram.h"
 #include "external/offload_thread.h"
 #include "net/http_query.h"
 #include "protocol/json/answer_renderer.h"
@@ -88,6 +89,12 @@ std::optional<net::HttpResponse> refuse_coded(const net::HttpRequest& request) {
 }  // namespace
 
 Routes::Routes(EngineThread& engine, EventHub& events, const Clock& clock, RoutesOptions options)
+    : Routes(&engine, events, clock, std::move(options)) {}
+
+Routes::Routes(EventHub& events, const Clock& clock, RoutesOptions options)
+    : Routes(nullptr, events, clock, std::move(options)) {}
+
+Routes::Routes(EngineThread* engine, EventHub& events, const Clock& clock, RoutesOptions options)
     : engine_(engine),
       events_(events),
       options_(std::move(options)),
@@ -384,11 +391,17 @@ bool Routes::ask_page(UniqueFunction<void(std::string)> take) {
   if (offload_ != nullptr) external = offload_->stats();
   std::optional<DeliveryStats> deliveries;
   if (deliverer_ != nullptr) deliveries = deliverer_->stats();
-  return engine_.post([this, take = std::move(take), external, deliveries](Engine& engine) mutable {
+  return post([this, take = std::move(take), external, deliveries](Engine& engine) mutable {
     EngineStats stats = engine.stats(kMaxQueueSeries);
     stats.oldest = engine.oldest_queues(kMaxQueueSeries + 1);
     take(render_metrics(stats, http_metrics_.snapshot(), external, deliveries, process_figures()));
   });
+}
+
+std::string Routes::node_page() const {
+  EngineStats no_tasks;
+  no_tasks.lateness = no_tasks.commit_time = Histogram().snapshot();
+  return render_metrics(no_tasks, http_metrics_.snapshot(), {}, {}, process_figures());
 }
 
 void Routes::ready(const Call& call) {

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "delivery/deliverer.h"
@@ -71,6 +72,9 @@ class EventHub;
 class Routes {
  public:
   Routes(EngineThread& engine, EventHub& events, const Clock& clock, RoutesOptions options = {});
+  /// The routes of a node of a cluster. They answer requests that concern no shard, and refuse all
+  /// others with 503.
+  Routes(EventHub& events, const Clock& clock, RoutesOptions options = {});
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
@@ -89,6 +93,8 @@ class Routes {
   /// Requests the /metrics page; it is given on the engine's thread. Returns false if too many
   /// requests wait or the engine is stopping; then it is never given.
   [[nodiscard]] bool ask_page(UniqueFunction<void(std::string)> take);
+  /// The /metrics page of a node of a cluster, without its shards.
+  std::string node_page() const;
 
   struct Route {
     std::string_view method;
@@ -118,6 +124,12 @@ class Routes {
                       Handler handler);
   /// Answers GET requests of every caller, without an access check.
   void serve(std::string_view pattern, std::function<void(const Call&)> handler);
+
+  Routes(EngineThread* engine, EventHub& events, const Clock& clock, RoutesOptions options);
+  /// As EngineThread::post(). Returns false without an engine.
+  [[nodiscard]] bool post(EngineThread::Command command, EngineThread::QueueOf queue = {}) {
+    return engine_ != nullptr && engine_->post(std::move(command), std::move(queue));
+  }
 
   using QueueVerb = Result<QueueStep> (Engine::*)(const std::string&, std::size_t, QueueCursor);
   /// A running verb over a whole queue.
@@ -269,7 +281,7 @@ class Routes {
   /// Brings the task back from the external scheduler, if it is there, and continues.
   void fetch_far(const Call& call, TaskId id, UniqueFunction<void()> go_on);
 
-  EngineThread& engine_;
+  EngineThread* const engine_;  // null on a node of a cluster, whose shards have the engines
   EventHub& events_;
   const RoutesOptions options_;
   OffloadThread* const offload_;

@@ -55,7 +55,8 @@ std::optional<net::HttpResponse> Routes::refusal_of(const LeaseWait& wait) const
 }
 
 void Routes::check_again() {
-  engine_.post_end([this](Engine& engine) {
+  if (engine_ == nullptr) return;  // no worker waits here
+  engine_->post_end([this](Engine& engine) {
     for (auto& [number, waiting] : lease_waits_) {
       waiting.refusal = refusal_of(waiting);
       if (waiting.refusal) engine.abandon_wait(waiting.wait);

@@ -50,7 +50,7 @@ void Routes::lease(const Call& call) {
                       std::string(call.request.header("authorization"))](Engine& engine) mutable {
     lease_or_wait(engine, reply, request, std::move(authorization));
   };
-  if (!engine_.post(std::move(command), std::move(queue))) call.reply.send_error(overloaded());
+  if (!post(std::move(command), std::move(queue))) call.reply.send_error(overloaded());
 }
 
 void Routes::lease_or_wait(Engine& engine, const HttpReply& reply, const json::LeaseCall& request,
@@ -69,7 +69,7 @@ void Routes::lease_or_wait(Engine& engine, const HttpReply& reply, const json::L
   if (const auto it = lease_waits_.find(number); it != lease_waits_.end()) it->second.wait = wait;
   // A worker that goes away while it waits must not be given a task, however many wait.
   reply.on_gone(
-      [this, wait] { engine_.post_end([wait](Engine& later) { later.abandon_wait(wait); }); });
+      [this, wait] { engine_->post_end([wait](Engine& later) { later.abandon_wait(wait); }); });
 }
 
 void Routes::answer_lease(const HttpReply& reply, LeaseNumber number,
@@ -92,7 +92,7 @@ void Routes::answer_lease(const HttpReply& reply, LeaseNumber number,
 void Routes::give_back(const std::vector<LeasedTask>& tasks) {
   std::vector<LeaseToken> leases;
   for (const LeasedTask& task : tasks) leases.push_back(task.lease);
-  engine_.post_end_of_lease(
+  engine_->post_end_of_lease(
       [leases = std::move(leases)](Engine& engine) {
         // One that has run out is back already.
         for (const LeaseToken lease : leases) (void)engine.release(lease);

@@ -77,7 +77,7 @@ void Routes::run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwi
       answer(reply, *result);
     });
   };
-  if (!engine_.post(std::move(command), std::move(queue))) reply.send_error(overloaded());
+  if (!post(std::move(command), std::move(queue))) reply.send_error(overloaded());
 }
 
 template <class Verb, class Answer>

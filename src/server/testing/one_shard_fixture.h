@@ -18,6 +18,7 @@
 #include "server/cluster/cluster_shards.h"
 #include "server/cluster/peer_link.h"
 #include "server/routes/routes.h"
+#include "server/watch/change_collector.h"
 #include "server/watch/event_hub.h"
 #include "store/memory_store.h"
 
@@ -115,11 +116,9 @@ class OneShardTest : public ::testing::Test {
 
   SystemClock clock_;
   MemoryDisk disk_;
-  MemoryDisk no_tasks_;
-  ChangeFeed changes_;
-  EngineThread here_engine_{open(no_tasks_).value(), clock_};
-  EventHub events_{here_engine_, changes_, clock_};
-  Routes here_{here_engine_, events_, clock_, {}};
+  ChangeCollector changes_{1};
+  EventHub events_{[](auto&&) { return false; }, changes_, clock_};  // without figures
+  Routes here_{events_, clock_};
   ClusterShards shards_{
       {.open = [this](const ShardLease&, ChangeFeed&) { return open(disk_); }}, events_, clock_};
   FakeCaller caller_;
