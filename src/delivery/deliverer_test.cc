@@ -172,6 +172,15 @@ TEST_F(DelivererTest, BuriesATaskWithoutAUrl) {
   EXPECT_TRUE(calls_.empty());
 }
 
+TEST_F(DelivererTest, BuriesATaskThatNoKeyCanSign) {
+  deliverer_.set_keys({});
+  source_.add({due(1)});
+  const auto ended = source_.await_ended(1);
+  EXPECT_EQ(ended[0].verdict.verb, Verdict::Verb::bury);
+  EXPECT_EQ(ended[0].verdict.end, DeliveryEnd::not_allowed);
+  EXPECT_TRUE(calls_.empty());
+}
+
 TEST_F(DelivererTest, SignsWithTheKeysOfTheQueueOrOfTheServer) {
   const std::string queue_key = "whsec_" + std::string(32, 'B');
   source_.add({due(1)});

@@ -21,11 +21,12 @@ PATIENCE = 30  # seconds
 
 
 class Stand:
-    def __init__(self, program, nodes=2, shards=4, lease_ms=2000, beanstalk="off"):
+    def __init__(self, program, nodes=2, shards=4, lease_ms=2000, beanstalk="off", flags=()):
         self.postgres = PrivatePostgres()
         self.wires = Wires()
         options = {"folder": self.postgres.folder, "database_port": self.postgres.port,
-                   "lease_ms": lease_ms, "shards": shards, "beanstalk": beanstalk}
+                   "lease_ms": lease_ms, "shards": shards, "beanstalk": beanstalk,
+                   "flags": flags}
         self.nodes = {name: Node(name, program, self.wires, options)
                       for name in "abcdefgh"[:nodes]}
 

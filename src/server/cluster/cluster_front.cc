@@ -299,6 +299,12 @@ bool ClusterFront::is_ready() const {
   });
 }
 
+bool ClusterFront::has_shard(ShardNumber shard) const {
+  const MutexLock lock(mutex_);
+  return shard < map_.owners.size() && !map_.owners[shard].has_run_out &&
+         map_.owners[shard].node == options_.node;
+}
+
 NodeCounts ClusterFront::nodes() const {
   const MutexLock lock(mutex_);
   return {.alive = map_.members.size(), .missing = map_.missing.size()};

@@ -85,6 +85,9 @@ class ClusterFront {
   std::shared_ptr<const ShardMap> shard_map() const DETENT_EXCLUDES(mutex_);
   /// Returns true if all shards of this node are open and its leases are certain.
   bool is_ready() const DETENT_EXCLUDES(mutex_);
+  /// Returns true if this node has the shard, as of the last look. Unlike a lease, this does not
+  /// expire while the database is away.
+  bool has_shard(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
   NodeCounts nodes() const DETENT_EXCLUDES(mutex_);
   /// `GET /v1/cluster`.
   std::string render() const DETENT_EXCLUDES(mutex_);

@@ -87,6 +87,24 @@ bool ClusterNode::ask_figures(UniqueFunction<void(std::optional<EngineStats>)> t
   return true;
 }
 
+bool ClusterNode::ask_figures_for_alerts(UniqueFunction<void(std::optional<EngineStats>)> take) {
+  const bool is_cut_off = is_cut_off_.load(std::memory_order_relaxed);
+  front_->figures().ask([last = last_figures_, shards = table_->shards(), is_cut_off,
+                         take = std::move(take)](std::optional<ClusterFigures> all) mutable {
+    std::optional<EngineStats> stats;
+    {
+      const MutexLock lock(last->mutex);
+      const bool is_whole = all && all->of.size() == shards;
+      if (is_whole) last->stats = std::move(*all).stats();
+      stats = last->stats;
+    }
+    if (!stats && is_cut_off) stats.emplace();
+    if (stats) stats->is_stopped = is_cut_off;
+    take(std::move(stats));
+  });
+  return true;
+}
+
 /// Of the routes that need no shard.
 RoutesOptions ClusterNode::routes_options() {
   RoutesOptions options = options_.routes;

@@ -86,6 +86,13 @@ class ClusterNode {
   Result<void> start_beanstalk(net::StreamServerOptions options);
   /// Returns null if the beanstalk server is off.
   BeanstalkServer* beanstalk() noexcept { return beanstalk_.get(); }
+  /// Returns true if this is the node of the cluster that sends alerts. It is the owner of the
+  /// first shard, so a cluster has one such node, except for moments when the shard moves.
+  bool sends_alerts() const { return front_->has_shard(0); }
+  /// Requests the figures of the whole cluster. While a shard is away, gives the latest complete
+  /// figures. They show the store as stopped while this node does not reach the database. See
+  /// AskFigures.
+  bool ask_figures_for_alerts(UniqueFunction<void(std::optional<EngineStats>)> take);
   /// Makes every shard read the keys again. Errors: the first error of a shard.
   Result<void> reload_webhook_keys();
   /// Ends event streams and waits of callers that have lost their permission.
@@ -101,6 +108,11 @@ class ClusterNode {
   RoutesOptions routes_options();
   bool ask_figures(UniqueFunction<void(std::optional<EngineStats>)> take);
   Result<void> make_caller();
+  /// The latest figures with all shards. Owned by this and by questions under way.
+  struct LastFigures {
+    Mutex mutex;
+    std::optional<EngineStats> stats DETENT_GUARDED_BY(mutex);
+  };
   void ask_changes(const std::string& address, const std::string& after,
                    NodeChanges::Answered answered);
   void run();
@@ -126,6 +138,7 @@ class ClusterNode {
   std::atomic<bool> has_strayed_{false};        // relaxed: the bell orders it
   std::atomic<NodeFigures*> figures_{nullptr};  // for the thread of events_, which begins first
   std::atomic<bool> is_cut_off_{false};         // the last step failed; relaxed: a gauge
+  const std::shared_ptr<LastFigures> last_figures_ = std::make_shared<LastFigures>();
   NodeChanges changes_;
   EventHub events_;
   Routes here_;

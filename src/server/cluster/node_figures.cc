@@ -94,7 +94,10 @@ void NodeFigures::ask(Take take) {
     calls.emplace_back(address, *call);
   }
   const MutexLock lock(mutex_);
-  calls_ = std::move(calls);
+  calls_.insert(calls_.end(), calls.begin(), calls.end());
+  const std::size_t most = kMostCallsOfNode * addresses_.size();
+  const std::size_t old = calls_.size() - std::min(calls_.size(), most);
+  calls_.erase(calls_.begin(), calls_.begin() + static_cast<std::ptrdiff_t>(old));
 }
 
 void NodeFigures::gather_here(const std::shared_ptr<Gathering>& gathering) const {

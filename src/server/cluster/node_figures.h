@@ -57,6 +57,10 @@ class NodeFigures {
  private:
   class Gathering;
 
+  /// The latest calls to a node that end when it leaves. At most two askers wait at a time, for
+  /// streams and for alerts.
+  static constexpr std::size_t kMostCallsOfNode = 2;
+
   /// The number of ready tasks by shard. Thread-safe.
   class KnownBacklog {
    public:
@@ -80,7 +84,7 @@ class NodeFigures {
 
   mutable Mutex mutex_;
   std::vector<std::string> addresses_ DETENT_GUARDED_BY(mutex_);
-  /// The latest calls, by the address of the node.
+  /// The latest calls, by the address of the node. Some may have ended: see kMostCallsOfNode.
   std::vector<std::pair<std::string, PeerLink::CallNumber>> calls_ DETENT_GUARDED_BY(mutex_);
 };
 

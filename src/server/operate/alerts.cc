@@ -26,7 +26,7 @@ std::string problem_of(const net::CallOutcome& outcome) {
 
 }  // namespace
 
-Result<std::unique_ptr<Alerts>> Alerts::start(const AlertOptions& options, EngineThread& engine,
+Result<std::unique_ptr<Alerts>> Alerts::start(const AlertOptions& options, AlertSource source,
                                               Clock& clock) {
   if (options.thresholds.empty()) {
     if (options.url.empty()) return std::unique_ptr<Alerts>();
@@ -53,16 +53,16 @@ Result<std::unique_ptr<Alerts>> Alerts::start(const AlertOptions& options, Engin
                                              return guard.check(address, port);
                                            }));
   }
-  return std::make_unique<Alerts>(options.thresholds, std::move(way), engine, clock);
+  return std::make_unique<Alerts>(options.thresholds, std::move(way), std::move(source), clock);
 }
 
-Alerts::Alerts(Thresholds thresholds, Way way, EngineThread& engine, Clock& clock)
-    : engine_(engine),
+Alerts::Alerts(Thresholds thresholds, Way way, AlertSource source, Clock& clock)
+    : source_(std::move(source)),
+      thresholds_(thresholds),
       clock_(clock),
       url_(std::move(way.url)),
       keys_file_(std::move(way.keys_file)),
       mail_(std::make_shared<Mail>()),
-      watch_(thresholds),
       next_look_(clock.now()),
       resolver_(std::move(way.resolver)),
       caller_(std::move(way.caller)) {
@@ -98,11 +98,12 @@ void Alerts::run() {
       const MutexLock lock(mail_->mutex);
       if (mail_->is_stopping) return;
       sample = std::exchange(mail_->sample, std::nullopt);
+      if (std::exchange(mail_->is_answered, false)) is_asked_ = false;
       outcome = std::exchange(mail_->outcome, std::nullopt);
       keys = mail_->keys;
     }
     const MonotonicTime now = clock_.now();
-    if (sample) take(*sample);
+    if (sample && watch_) take(*sample);
     if (outcome) take(*outcome, now);
     ask(now);
     const bool may_send = caller_ != nullptr && !outbox_.empty() && !is_sending_;
@@ -120,22 +121,32 @@ void Alerts::run() {
 void Alerts::ask(MonotonicTime now) {
   if (now < next_look_) return;
   next_look_ = now + kLookPeriod;
+  if (!source_.is_ours()) return forget();
+  if (!watch_) watch_.emplace(thresholds_);
   if (is_asked_) return;
-  is_asked_ = engine_.post([mail = mail_, &clock = clock_](const Engine& engine) {
+  is_asked_ = source_.ask([mail = mail_, &clock = clock_](std::optional<EngineStats> stats) {
     {
       const MutexLock lock(mail->mutex);
-      mail->sample = StatsSample{.taken_at = clock.now(),
-                                 .at = std::chrono::floor<milliseconds>(clock.wall_now()),
-                                 .stats = engine.stats(0)};
+      mail->is_answered = true;
+      if (stats) {
+        mail->sample = StatsSample{.taken_at = clock.now(),
+                                   .at = std::chrono::floor<milliseconds>(clock.wall_now()),
+                                   .stats = *std::move(stats)};
+      }
     }
     mail->bell.ring();
   });
 }
 
+/// Another node sends the alerts from here on. The call that is under way is not cut off.
+void Alerts::forget() {
+  watch_.reset();
+  outbox_.erase(outbox_.begin() + (is_sending_ ? 1 : 0), outbox_.end());
+}
+
 void Alerts::take(const StatsSample& sample) {
-  is_asked_ = false;
   epoch_ = sample.stats.epoch;
-  for (const Alert& alert : watch_.look(sample)) {
+  for (const Alert& alert : watch_->look(sample)) {
     log_warning("alert", {{"alert", to_string(alert.figure)},
                           {"state", to_string(alert.state)},
                           {"text", text_of(alert)}});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +40,8 @@ class AlertsTest : public ::testing::Test {
         Alerts::Way{.url = net::parse_http_url("http://a.test/alerts").value(),
                     .caller = std::make_unique<FakeCaller>(calls_),
                     .keys = {WebhookKey::parse("whsec_" + std::string(32, 'A')).value()}},
-        engine_, clock_);
+        AlertSource{.ask = figures_of(engine_), .is_ours = [this] { return is_ours_.load(); }},
+        clock_);
     settle();
   }
   /// Waits until the engine and the alerts have done all their work.
@@ -85,6 +87,7 @@ class AlertsTest : public ::testing::Test {
   EngineThread engine_{
       OpenEngine{.store = nullptr, .engine = Engine::open(*store_, clock_, {}).value()}, clock_};
   Calls calls_;
+  std::atomic<bool> is_ours_{true};
   std::unique_ptr<Alerts> alerts_;
 };
 
@@ -161,6 +164,26 @@ TEST_F(AlertsTest, ANewAlertReplacesAWaitingAlertOfTheSameFigure) {
   EXPECT_EQ(begun(), 0u);
 }
 
+TEST_F(AlertsTest, AServerThatTakesOverSendsAgainWhatFires) {
+  is_ours_ = false;
+  watch({.pending = 0});
+  schedule(1);
+  pass(5);
+  EXPECT_EQ(begun(), 0u) << "another node sends it";
+  is_ours_ = true;
+  pass(2);
+  FakeCall call = take();
+  EXPECT_EQ(state(call), "firing");
+  answer(call, 200);
+  is_ours_ = false;
+  pass(1);
+  purge();
+  pass(5);
+  is_ours_ = true;
+  pass(5);
+  EXPECT_EQ(begun(), 0u) << "the other node has told that it is over";
+}
+
 TEST_F(AlertsTest, ARunningCallIsCutOffAtTheEnd) {
   watch({.pending = 0});
   schedule(1);
@@ -170,23 +193,30 @@ TEST_F(AlertsTest, ARunningCallIsCutOffAtTheEnd) {
 }
 
 TEST_F(AlertsTest, IsNotThereWithoutAThresholdAndRefusesAUrlAlone) {
-  EXPECT_EQ(Alerts::start({}, engine_, clock_).value(), nullptr);
-  EXPECT_EQ(Alerts::start({.url = "http://a.test"}, engine_, clock_).error().code,
+  EXPECT_EQ(Alerts::start({}, AlertSource{figures_of(engine_)}, clock_).value(), nullptr);
+  EXPECT_EQ(Alerts::start({.url = "http://a.test"}, AlertSource{figures_of(engine_)}, clock_)
+                .error()
+                .code,
             ErrorCode::invalid_argument);
   const Thresholds dead{.dead = 1};
   for (const char* url : {"a.test", "ftp://a.test", "http://u:p@a.test/"}) {
-    EXPECT_EQ(Alerts::start({.thresholds = dead, .url = url}, engine_, clock_).error().code,
-              ErrorCode::invalid_argument)
+    EXPECT_EQ(
+        Alerts::start({.thresholds = dead, .url = url}, AlertSource{figures_of(engine_)}, clock_)
+            .error()
+            .code,
+        ErrorCode::invalid_argument)
         << url;
   }
-  EXPECT_FALSE(
-      Alerts::start({.thresholds = dead, .url = "http://a.test/", .allow = "x"}, engine_, clock_));
+  EXPECT_FALSE(Alerts::start({.thresholds = dead, .url = "http://a.test/", .allow = "x"},
+                             {figures_of(engine_)}, clock_));
   EXPECT_FALSE(Alerts::start({.thresholds = dead, .url = "http://a.test/", .keys_file = "/no/file"},
-                             engine_, clock_));
+                             {figures_of(engine_)}, clock_));
 }
 
 TEST_F(AlertsTest, WithoutAUrlAlertsAreOnlyLogged) {
-  const auto alerts = Alerts::start({.thresholds = {.pending = 0}}, engine_, clock_).value();
+  const auto alerts =
+      Alerts::start({.thresholds = {.pending = 0}}, AlertSource{figures_of(engine_)}, clock_)
+          .value();
   ASSERT_NE(alerts, nullptr);
   settle();
   schedule(1);

@@ -1,12 +1,9 @@
-// Assembles the whole program from top to bottom. Each part is made from the parts above it. The
-// end of the file stops the parts in the correct order.
+// The program: its commands, and what `serve` makes before it opens a store. serve_alone.cc and
+// serve_node.cc put the two kinds of server together.
 #include <malloc.h>  // tidy-ok(third-party): sets when glibc returns memory to the system
 
-#include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -16,136 +13,22 @@
 #include "base/log/redact.h"
 #include "cli/cli.h"
 #include "detent/clock.h"
-#include "engine/thread/engine_thread.h"
-#include "net/http_server.h"
 #include "net/tls_server.h"
 #include "server/access/access.h"
 #include "server/access/exposure.h"
 #include "server/access/token_command.h"
-#include "server/beanstalk/beanstalk_server.h"
-#include "server/beanstalk/engine_shards.h"
-#include "server/operate/alerts.h"
-#include "server/operate/descriptor_plan.h"
-#include "server/operate/offload.h"
 #include "server/operate/reloads.h"
 #include "server/operate/service_manager.h"
 #include "server/operate/stop_signal.h"
 #include "server/operate/terminate_handler.h"
-#include "server/operate/watchdog.h"
-#include "server/operate/webhooks.h"
-#include "server/program/announce.h"
 #include "server/program/check_data.h"
 #include "server/program/listeners.h"
-#include "server/program/open_engine.h"
+#include "server/program/serve_alone.h"
 #include "server/program/serve_node.h"
-#include "server/routes/routes.h"
-#include "server/watch/event_hub.h"
-#include "sinks/open_sinks.h"
+#include "server/program/serving.h"
 
 namespace detent::server {
 namespace {
-
-/// How long requests that are under way at a stop may still take.
-constexpr std::chrono::seconds kStopGrace{10};
-
-Result<std::unique_ptr<Alerts>> start_alerts(const cli::ServeOptions& options,
-                                             const Webhooks& webhooks, EngineThread& engine,
-                                             Clock& clock) {
-  return Alerts::start({.thresholds = {.pending = options.alert_pending,
-                                       .dead = options.alert_dead,
-                                       .lateness = options.alert_lateness},
-                        .url = options.alert_webhook,
-                        .allow = options.webhook_allow,
-                        .keys_file = webhooks.keys_file()},
-                       engine, clock);
-}
-
-/// `alerts` may be null.
-void reload_keys_of(Webhooks& webhooks, Alerts* alerts, Reloads& reloads) {
-  if (webhooks.keys_file().empty()) return;
-  reloads.add("the webhook keys in " + webhooks.keys_file().string(),
-              [&webhooks, alerts]() -> Result<void> {
-                TRY(webhooks.reload_keys());
-                return alerts != nullptr ? alerts->reload_keys() : ok();
-              });
-}
-
-/// Empty when the tasks are not in a folder.
-std::filesystem::path data_on_disk(const cli::ServeOptions& options) {
-  return options.store.empty() ? options.data : std::filesystem::path();
-}
-
-Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& with) {
-  Clock& clock = with.clock;
-  ASSIGN_OR_RETURN(const DescriptorPlan descriptors, take_descriptors(options));
-  const std::uint64_t owner = random_owner();
-  ChangeFeed changes;
-  const auto open = [&, mark = std::make_shared<DataFolderMark>()](DataFolderIs folder) {
-    return open_engine(options, clock, owner, changes, folder, mark);
-  };
-  ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, [&] {
-                     return open(DataFolderIs::made_if_missing);
-                   }));
-  ASSIGN_OR_RETURN(const std::string identity, opened.store->identity());
-  EngineThread engine_thread(std::move(opened), clock,
-                             log_engine_events([&] { return open(DataFolderIs::there); }, clock));
-  const Watchdog watchdog(with.manager, engine_thread, clock);
-  ASSIGN_OR_RETURN(const std::unique_ptr<OffloadThread> offload,
-                   start_offload({.url = options.external,
-                                  .folder = identity,
-                                  .after = options.external_after,
-                                  .window = options.window},
-                                 engine_thread, clock));
-  ASSIGN_OR_RETURN(Sinks sinks, open_sinks(options.sinks));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Webhooks> webhooks,
-                   Webhooks::start({.allow = options.webhook_allow,
-                                    .keys = options.webhook_keys,
-                                    .data = data_on_disk(options),
-                                    .sinks = std::move(sinks),
-                                    .max_calls = descriptors.webhook_calls},
-                                   engine_thread, clock));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Alerts> alerts,
-                   start_alerts(options, *webhooks, engine_thread, clock));
-  reload_keys_of(*webhooks, alerts.get(), with.reloads);
-  EventHub events(engine_thread, changes, clock);
-  Routes routes(
-      engine_thread, events, clock,
-      {.offload = offload.get(),
-       .cors_origin = options.cors_origin,
-       .access = with.access,
-       .host_names = options.host_names,
-       .process_figures = [data = data_on_disk(options)] { return read_process_figures(data); }});
-  routes.show_deliveries(webhooks->deliverer());
-  check_again_at_reload(with.reloads, [&events, &routes] {
-    events.check_again();
-    routes.check_again();
-  });
-  const auto handle = [&routes](net::HttpRequest request, net::Responder responder) {
-    routes.handle(std::move(request), std::move(responder));
-  };
-  const auto refuse = [&routes](const net::HttpRequest& head) {
-    return routes.refuse_unread(head);
-  };
-  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   start_http(options, descriptors, with.tls, {handle, refuse}));
-  EngineShards job_shards(engine_thread, clock);
-  ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
-                   start_beanstalk(options, descriptors, job_shards, clock));
-  announce(options, http->port(),
-           beanstalk ? address_of(options.beanstalk_host, beanstalk->port()) : "");
-  with.manager.ready();
-
-  wait_for_stop(with, [&] { drain(beanstalk.get()); });
-  engine_thread.post_end([](Engine& stopping) { stopping.end_waits(); });
-  events.stop();
-  http->stop(kStopGrace);
-  if (beanstalk) beanstalk->stop(kStopGrace);
-  webhooks->stop(kStopGrace);
-  if (offload) offload->stop();
-  engine_thread.stop();
-  log_info("stopped");
-  return ok();
-}
 
 /// An unknown variable may be a misspelled setting or belong to another program, so it does not
 /// stop the start.

@@ -18,9 +18,6 @@
 namespace detent::server {
 namespace {
 
-/// How long requests that are under way at a stop may still take.
-constexpr std::chrono::seconds kStopGrace{10};
-
 Error cannot(const char* message, const char* field) {
   return {ErrorCode::invalid_argument, message, field};
 }
@@ -34,12 +31,6 @@ Result<void> check_settings(const cli::ServeOptions& options) {
         "a node keeps its far tasks in the cluster's database: use --external only "
         "for a server without a cluster",
         "external");
-  }
-  const bool has_alerts = !options.alert_webhook.empty() || options.alert_pending ||
-                          options.alert_dead || options.alert_lateness;
-  if (has_alerts) {
-    return cannot("a node has no alerts: create them in the system that scrapes its /metrics",
-                  "alert");
   }
   const bool is_everywhere = options.http_host == "0.0.0.0" || options.http_host == "::";
   if (is_everywhere && options.cluster.address.empty()) {
@@ -92,18 +83,6 @@ Result<ClusterNodeOptions> node_options(const cli::ServeOptions& options, const 
 
 }  // namespace
 
-void wait_for_stop(const ServeContext& with, std::function<void()> on_drain) {
-  const auto reload = [&with] {
-    with.manager.reloading(with.clock.now());
-    with.reloads.run();
-    with.manager.ready();
-  };
-  const char* const signal =
-      with.stop_signal.wait({.on_drain = std::move(on_drain), .on_reload = reload});
-  log_info("stopping", {{"signal", signal}});
-  with.manager.stopping();
-}
-
 Result<void> serve_as_node(const cli::ServeOptions& options, const ServeContext& with) {
   TRY(check_settings(options));
   ASSIGN_OR_RETURN(ClusterTable table, open_cluster_table(options, with.clock));
@@ -125,22 +104,24 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const ServeContext&
   TRY(join_cluster(*table.leases, with_port.me, with.clock));
   ASSIGN_OR_RETURN(node,
                    ClusterNode::start(std::move(with_port), std::move(table.leases), with.clock));
-  if (!options.webhook_keys.empty()) {
-    with.reloads.add("the webhook keys in " + options.webhook_keys.string(),
-                     [&node] { return node->reload_webhook_keys(); });
-  }
+  const AlertSource figures{
+      .ask = [&node](auto take) { return node->ask_figures_for_alerts(std::move(take)); },
+      .is_ours = [&node] { return node->sends_alerts(); }};
+  ASSIGN_OR_RETURN(const std::unique_ptr<Alerts> alerts,
+                   start_alerts(options, options.webhook_keys, figures, with.clock));
+  reload_webhook_keys(
+      with.reloads, options.webhook_keys, [&node] { return node->reload_webhook_keys(); },
+      alerts.get());
   check_again_at_reload(with.reloads, [&node] { node->check_again(); });
   const auto ask = [&node](UniqueFunction<void()> works) {
     node->ask_whether_it_works(std::move(works));
   };
   const Watchdog watchdog(with.manager, ask, with.clock);
   door.open(*node);
-  const std::string& host = options.beanstalk_host;
-  if (!host.empty()) TRY(node->start_beanstalk(beanstalk_options(options, descriptors)));
-  BeanstalkServer* const beanstalk = node->beanstalk();
-  announce(options, http->port(), beanstalk != nullptr ? address_of(host, beanstalk->port()) : "");
-  with.manager.ready();
-  wait_for_stop(with, [beanstalk] { drain(beanstalk); });
+  if (!options.beanstalk_host.empty()) {
+    TRY(node->start_beanstalk(beanstalk_options(options, descriptors)));
+  }
+  run_until_stopped(options, with, *http, node->beanstalk());
   node->end_waits();
   node->stop();  // while it goes on passing requests to those that have its shards by then
   http->stop(kStopGrace);

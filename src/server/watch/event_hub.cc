@@ -16,13 +16,6 @@ std::uint64_t run_number(const Clock& clock) {
 
 }  // namespace
 
-AskFigures figures_of(EngineThread& engine) {
-  return [&engine](UniqueFunction<void(std::optional<EngineStats>)> take) {
-    return engine.post(
-        [take = std::move(take)](const Engine& asked) mutable { take(asked.stats(0)); });
-  };
-}
-
 EventHub::EventHub(AskFigures ask, ChangeSource& changes, Clock& clock, EventHubOptions options)
     : EventHub(std::move(ask), nullptr, &changes, clock, options) {}
 

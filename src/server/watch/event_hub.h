@@ -25,18 +25,12 @@
 #include "engine/thread/engine_thread.h"
 #include "net/http_server.h"
 #include "server/http/http_reply.h"
+#include "server/operate/ask_figures.h"
 #include "server/operate/stats_history.h"
 #include "server/watch/change_log.h"
 #include "server/watch/change_source.h"
 
 namespace detent::server {
-
-/// Requests the figures. They are given once, on any thread; no value if they could not be
-/// obtained. Returns false if the figures cannot be requested now; then the function is never
-/// called.
-using AskFigures = std::function<bool(UniqueFunction<void(std::optional<EngineStats>)>)>;
-/// Of one engine, which must outlive it.
-AskFigures figures_of(EngineThread& engine);
 
 struct EventHubOptions {
   std::size_t max_streams = 100;

@@ -1,0 +1,108 @@
+// Each part is made from the parts above it. The end of the function stops the parts in the correct
+// order.
+#include "server/program/serve_alone.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/log/log.h"
+#include "detent/clock.h"
+#include "engine/thread/engine_thread.h"
+#include "net/http_server.h"
+#include "server/beanstalk/beanstalk_server.h"
+#include "server/beanstalk/engine_shards.h"
+#include "server/operate/alerts.h"
+#include "server/operate/descriptor_plan.h"
+#include "server/operate/offload.h"
+#include "server/operate/watchdog.h"
+#include "server/operate/webhooks.h"
+#include "server/program/listeners.h"
+#include "server/program/open_engine.h"
+#include "server/routes/routes.h"
+#include "server/watch/event_hub.h"
+#include "sinks/open_sinks.h"
+
+namespace detent::server {
+namespace {
+
+/// Empty when the tasks are not in a folder.
+std::filesystem::path data_on_disk(const cli::ServeOptions& options) {
+  return options.store.empty() ? options.data : std::filesystem::path();
+}
+
+}  // namespace
+
+Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& with) {
+  Clock& clock = with.clock;
+  ASSIGN_OR_RETURN(const DescriptorPlan descriptors, take_descriptors(options));
+  const std::uint64_t owner = random_owner();
+  ChangeFeed changes;
+  const auto open = [&, mark = std::make_shared<DataFolderMark>()](DataFolderIs folder) {
+    return open_engine(options, clock, owner, changes, folder, mark);
+  };
+  ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, [&] {
+                     return open(DataFolderIs::made_if_missing);
+                   }));
+  ASSIGN_OR_RETURN(const std::string identity, opened.store->identity());
+  EngineThread engine_thread(std::move(opened), clock,
+                             log_engine_events([&] { return open(DataFolderIs::there); }, clock));
+  const Watchdog watchdog(with.manager, engine_thread, clock);
+  ASSIGN_OR_RETURN(const std::unique_ptr<OffloadThread> offload,
+                   start_offload({.url = options.external,
+                                  .folder = identity,
+                                  .after = options.external_after,
+                                  .window = options.window},
+                                 engine_thread, clock));
+  ASSIGN_OR_RETURN(Sinks sinks, open_sinks(options.sinks));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Webhooks> webhooks,
+                   Webhooks::start({.allow = options.webhook_allow,
+                                    .keys = options.webhook_keys,
+                                    .data = data_on_disk(options),
+                                    .sinks = std::move(sinks),
+                                    .max_calls = descriptors.webhook_calls},
+                                   engine_thread, clock));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Alerts> alerts,
+      start_alerts(options, webhooks->keys_file(), {.ask = figures_of(engine_thread)}, clock));
+  reload_webhook_keys(
+      with.reloads, webhooks->keys_file(), [&webhooks] { return webhooks->reload_keys(); },
+      alerts.get());
+  EventHub events(engine_thread, changes, clock);
+  Routes routes(
+      engine_thread, events, clock,
+      {.offload = offload.get(),
+       .cors_origin = options.cors_origin,
+       .access = with.access,
+       .host_names = options.host_names,
+       .process_figures = [data = data_on_disk(options)] { return read_process_figures(data); }});
+  routes.show_deliveries(webhooks->deliverer());
+  check_again_at_reload(with.reloads, [&events, &routes] {
+    events.check_again();
+    routes.check_again();
+  });
+  const auto handle = [&routes](net::HttpRequest request, net::Responder responder) {
+    routes.handle(std::move(request), std::move(responder));
+  };
+  const auto refuse = [&routes](const net::HttpRequest& head) {
+    return routes.refuse_unread(head);
+  };
+  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
+                   start_http(options, descriptors, with.tls, {handle, refuse}));
+  EngineShards job_shards(engine_thread, clock);
+  ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
+                   start_beanstalk(options, descriptors, job_shards, clock));
+  run_until_stopped(options, with, *http, beanstalk.get());
+  engine_thread.post_end([](Engine& stopping) { stopping.end_waits(); });
+  events.stop();
+  http->stop(kStopGrace);
+  if (beanstalk) beanstalk->stop(kStopGrace);
+  webhooks->stop(kStopGrace);
+  if (offload) offload->stop();
+  engine_thread.stop();
+  log_info("stopped");
+  return ok();
+}
+
+}  // namespace detent::server
