@@ -22,15 +22,15 @@ struct Sums {
 }  // namespace
 
 void Engine::check_invariants() {
-  DETENT_CHECK(records_.staged().empty() && records_.keys().empty());
-  queues_.check_invariants();
-  tasks_.check_invariants();
-  hand_out_.check_invariants();
+  DETENT_CHECK(parts_->records.staged().empty() && parts_->records.keys().empty());
+  parts_->queues.check_invariants();
+  parts_->tasks.check_invariants();
+  parts_->hand_out.check_invariants();
   std::size_t in_memory = 0;
   std::map<std::string, Sums> found;
   std::map<DueBin, std::int64_t> bins;
   for (TaskId after{};;) {
-    const TaskPage page = store_.read_by_id(after, kPageTasks).value();
+    const TaskPage page = parts_->store.read_by_id(after, kPageTasks).value();
     for (const StoredTask& stored : page.tasks) {
       const Task& task = stored.task;
       const bool is_live = task.standing == Standing::live;
@@ -43,34 +43,36 @@ void Engine::check_invariants() {
         }
       }
       if (is_live) ++bins[due_bin_of(task.due_at, task.created_at)];
-      if (window_.check(stored)) ++in_memory;
+      if (parts_->window.check(stored)) ++in_memory;
     }
     if (!page.read_to) break;
     after = page.read_to->id;
   }
-  DETENT_CHECK(in_memory == tasks_.size());
-  const std::vector<DueCount> stored_bins = store_.due_counts().value();
+  DETENT_CHECK(in_memory == parts_->tasks.size());
+  const std::vector<DueCount> stored_bins = parts_->store.due_counts().value();
   for (const DueCount& count : stored_bins) {
     DETENT_CHECK(bins[count.bin] == count.count);
     bins.erase(count.bin);
   }
   DETENT_CHECK(bins.empty());
-  QueueStats all;
-  for (const auto& [name, queue] : queues_) {
+  for (const auto& [name, queue] : parts_->queues) {
     const QueueRecord& record = queue->record;
     const Sums& sums = found[name];
     DETENT_CHECK(record.waiting == sums.waiting && record.dead == sums.dead);
     DETENT_CHECK(record.bytes == sums.bytes && record.in_ready_lane == sums.in_ready_lane);
     DETENT_CHECK(record.in_webhook_lane == sums.in_webhook_lane);
-    window_.check(*queue);
-    turns_.check(*queue);
-    const QueueStats stats = stats_of(*queue);
-    all.scheduled += stats.scheduled;
-    all.ready += stats.ready;
-    all.leased += stats.leased;
-    all.dead += stats.dead;
+    parts_->window.check(*queue);
+    parts_->turns.check(*queue);
   }
-  DETENT_CHECK(all == stats_of_all());
+  const EngineStats figures = stats();
+  QueueStats all;
+  for (const QueueStats& of_queue : figures.queues) {
+    all.scheduled += of_queue.scheduled;
+    all.ready += of_queue.ready;
+    all.leased += of_queue.leased;
+    all.dead += of_queue.dead;
+  }
+  DETENT_CHECK(all == figures.all);
 }
 
 }  // namespace detent

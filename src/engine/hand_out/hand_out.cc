@@ -107,6 +107,11 @@ void HandOut::end_waits() {
   for (const WaitId id : waits_.all()) abandon_wait(id);
 }
 
+Result<void> HandOut::expect_going_on() const {
+  if (!waits_.have_ended()) return ok();
+  return Error{ErrorCode::unavailable, "the server is stopping", ""};
+}
+
 /// The queues that the request names, without the queues that do not exist.
 std::vector<Queue*> HandOut::queues_of(const LeaseRequest& request) const {
   std::vector<Queue*> queues;

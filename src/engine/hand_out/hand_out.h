@@ -75,7 +75,7 @@ class HandOut {
     return lease.is_told || number <= told_to_;
   }
 
-  // The verbs of engine.h with these names.
+  // The verbs of verbs/hand_out_verbs.h with these names.
 
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
   Result<std::optional<ReadyHead>> next_ready(const LeaseRequest& request);
@@ -108,7 +108,8 @@ class HandOut {
   Tick served_at() const noexcept { return served_at_; }
   /// The store has failed: answers all waits with `error`.
   void fail_waits(const Error& error);
-  bool have_waits_ended() const noexcept { return waits_.have_ended(); }
+  /// As HandOutVerbs::expect_going_on().
+  Result<void> expect_going_on() const;
   /// The number of waiting workers.
   std::size_t waiting() const noexcept { return waits_.size(); }
   bool does_anyone_wait() const noexcept { return waiting() > 0 || delivery_wait_ != nullptr; }

@@ -153,6 +153,8 @@ struct Queue {
   std::size_t ready_in_memory() const noexcept {
     return ready.in_memory.size() + webhooks.in_memory.size();
   }
+  /// The scheduled tasks in memory and on disk.
+  std::uint64_t scheduled_count() const noexcept { return record.waiting - ready_count() - leased; }
   /// The ready tasks in memory and on disk.
   std::uint64_t ready_count() const noexcept {
     return ready_in_memory() + ready.spilled() + webhooks.spilled();

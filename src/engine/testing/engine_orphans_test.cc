@@ -8,14 +8,14 @@ namespace detent {
 /// Makes orphans: puts tasks in memory into states that no verb leads to.
 struct PlantedOrphans {
   static void lose_timer(Engine& engine, TaskId id) {
-    engine.tasks_.timers_.cancel(*engine.tasks_.find_loaded(id));
+    engine.parts_->tasks.timers_.cancel(*engine.parts_->tasks.find_loaded(id));
   }
   static void lose_order(Engine& engine, TaskId id) {
-    LoadedTask* const task = engine.tasks_.find_loaded(id);
+    LoadedTask* const task = engine.parts_->tasks.find_loaded(id);
     task->ready_tasks().in_memory.erase(task);
   }
   static void lose_lease(Engine& engine, TaskId id) {
-    engine.tasks_.leases_.erase(engine.tasks_.find_loaded(id)->lease);
+    engine.parts_->tasks.leases_.erase(engine.parts_->tasks.find_loaded(id)->lease);
   }
 };
 

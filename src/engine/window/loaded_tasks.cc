@@ -280,6 +280,13 @@ Result<FoundTask> LoadedTasks::find(TaskId id) {
   return FoundTask{.stored = *std::move(stored), .state = state};
 }
 
+Result<bool> LoadedTasks::has(TaskId id) {
+  if (find_loaded(id) != nullptr) return true;
+  const Result<std::optional<StoredTask>> stored = parts_.records.find(id);
+  if (!stored && stored.error().code != ErrorCode::data_loss) return stored.error();
+  return !stored || stored->has_value();
+}
+
 Result<Task> LoadedTasks::read(LoadedTask& task) {
   ASSIGN_OR_RETURN(std::vector<Result<Task>> records, parts_.records.read_all({&task}));
   if (!records.front()) set_aside(task);

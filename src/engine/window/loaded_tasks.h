@@ -143,6 +143,9 @@ class LoadedTasks {
   LoadedTask* find_loaded(TaskId id) const noexcept;
   /// Errors: not_found.
   Result<FoundTask> find(TaskId id);
+  /// Whether there is a task with this id, in memory or on disk. A task whose record cannot be read
+  /// counts. Errors: the store failed.
+  Result<bool> has(TaskId id);
   /// The record of the task. A record that cannot be read is set aside.
   Result<Task> read(LoadedTask& task);
   /// The state of a task in memory or on disk. An overdue task on disk counts as ready: it waits to

@@ -1,5 +1,4 @@
-// Far tasks: an external scheduler keeps the tasks that are due in the far future. This file stores
-// the marks that tell which copy of such a task is valid.
+// The marks tell which copy of a far task is valid.
 //
 // When a task comes back, the external scheduler may still have its copy. A mark on the task id
 // says that this copy is not valid. A mark is stored as a key that belongs to no queue. The name of
@@ -18,12 +17,12 @@
 // kForgottenFor after the due time of the copy, or until the task is handed over again.
 //
 // The external stamp (external_stamp.h) is stored in two keys that never expire.
+#include "engine/verbs/far_verbs.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "detent/check.h"
-#include "engine/engine.h"
 #include "store/lasting_keys.h"
 
 namespace detent {
@@ -63,39 +62,39 @@ KeyRecord forgotten_record(TaskId id, WallTime expires_at) {
 
 }  // namespace
 
-Result<TaskPage> Engine::far_tasks(Place after, std::size_t limit) {
-  if (stopped_by()) return *stopped_by();
-  return store_.read(std::max(after, window_.loaded_to()), end_of(Lane::due), limit);
+Result<TaskPage> FarVerbs::far_tasks(Place after, std::size_t limit) {
+  TRY(parts_.expect_working());
+  return parts_.store.read(std::max(after, parts_.window.loaded_to()), end_of(Lane::due), limit);
 }
 
-void Engine::mark(std::span<const Task> tasks) {
+void FarVerbs::mark(std::span<const Task> tasks) {
   for (const Task& task : tasks) {
-    records_.keys().put(mark_record(task.id, task.due_at, std::nullopt));
+    parts_.records.keys().put(mark_record(task.id, task.due_at, std::nullopt));
   }
-  writer_.must_sync();
+  parts_.writer.must_sync();
 }
 
-Result<void> Engine::unmark(std::span<const TaskId> ids) {
-  if (stopped_by()) return *stopped_by();
+Result<void> FarVerbs::unmark(std::span<const TaskId> ids) {
+  TRY(parts_.expect_working());
   std::vector<std::string> names;
   names.reserve(ids.size());
   for (const TaskId id : ids) names.push_back(to_string(id));
-  ASSIGN_OR_RETURN(const std::vector<KeyRecord> marks, store_.find_keys(kNoQueue, names));
+  ASSIGN_OR_RETURN(const std::vector<KeyRecord> marks, parts_.store.find_keys(kNoQueue, names));
   for (const KeyRecord& mark : marks) {
-    records_.keys().put(forgotten_record(mark.id, due_of(mark) + kForgottenFor));
+    parts_.records.keys().put(forgotten_record(mark.id, due_of(mark) + kForgottenFor));
   }
   for (const TaskId id : ids) {
-    records_.keys().put(mark_record(id, WallTime{}, time_.wall_now()));
+    parts_.records.keys().put(mark_record(id, WallTime{}, parts_.time.wall_now()));
   }
   return ok();
 }
 
-Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
-  if (stopped_by()) return *stopped_by();
+Result<std::vector<TaskId>> FarVerbs::marked(std::size_t limit) {
+  TRY(parts_.expect_working());
   std::vector<TaskId> ids;
   std::optional<std::string> after = "";
   while (after && ids.size() < limit) {
-    ASSIGN_OR_RETURN(KeyPage page, store_.read_keys(kNoQueue, *after, kPageMarks));
+    ASSIGN_OR_RETURN(KeyPage page, parts_.store.read_keys(kNoQueue, *after, kPageMarks));
     for (const KeyRecord& record : page.records) {
       const bool is_mark = !record.expires_at && !is_behind_marks(record.key);
       if (is_mark) ids.push_back(record.id);
@@ -103,7 +102,7 @@ Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
     for (const std::string& name : page.damaged) {
       const std::optional<TaskId> id = parse_task_id(name);
       if (!id) continue;  // the name is not a task id, so the key is not a mark
-      ASSIGN_OR_RETURN(const bool is_here, this->is_here(*id));
+      ASSIGN_OR_RETURN(const bool is_here, parts_.tasks.has(*id));
       if (is_here) ids.push_back(*id);
     }
     after = std::move(page.read_to);
@@ -113,74 +112,67 @@ Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
   return ids;
 }
 
-Result<bool> Engine::is_marked(TaskId id) {
+Result<bool> FarVerbs::is_marked(TaskId id) {
   // A mark with an expiry counts as removed, even if a step back of the wall clock puts the expiry
   // into the future.
   const Result<std::optional<KeyRecord>> record =
-      records_.keys().find(kNoQueue, to_string(id), kNeverDue);
-  if (!record && record.error().code == ErrorCode::data_loss) return is_here(id);
+      parts_.records.keys().find(kNoQueue, to_string(id), kNeverDue);
+  if (!record && record.error().code == ErrorCode::data_loss) return parts_.tasks.has(id);
   if (!record) return record.error();
   return record->has_value();
 }
 
-Result<bool> Engine::was_forgotten(TaskId id) {
+Result<bool> FarVerbs::was_forgotten(TaskId id) {
   const Result<std::optional<KeyRecord>> record =
-      records_.keys().find(kNoQueue, forgotten_key(id), time_.wall_now());
+      parts_.records.keys().find(kNoQueue, forgotten_key(id), parts_.time.wall_now());
   // If the key is damaged, the copy in the external scheduler counts as valid.
   if (!record && record.error().code == ErrorCode::data_loss) return false;
   if (!record) return record.error();
   return record->has_value();
 }
 
-Result<bool> Engine::is_here(TaskId id) {
-  if (tasks_.find_loaded(id) != nullptr) return true;
-  const Result<std::optional<StoredTask>> stored = records_.find(id);
-  if (!stored && stored.error().code != ErrorCode::data_loss) return stored.error();
-  return !stored || stored->has_value();
-}
-
-Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
-  if (stopped_by()) return *stopped_by();
+Result<std::size_t> FarVerbs::hand_over(std::span<const Task> tasks) {
+  TRY(parts_.expect_working());
   std::vector<Place> places;
   std::vector<const Task*> on_disk;
   for (const Task& task : tasks) {
     // A task that is in memory is due soon, so it is not far. A task that changed in this turn
     // differs from its stored record, so it waits for the next hand-over.
-    if (tasks_.find_loaded(task.id) != nullptr || records_.is_staged(task.id)) continue;
+    if (parts_.tasks.find_loaded(task.id) != nullptr || parts_.records.is_staged(task.id)) continue;
     if (!task.key.empty()) continue;
     places.push_back({.lane = Lane::due, .at = task.due_at, .id = task.id});
     on_disk.push_back(&task);
   }
-  ASSIGN_OR_RETURN(const std::vector<Result<Task>> records, store_.read_at(places));
+  ASSIGN_OR_RETURN(const std::vector<Result<Task>> records, parts_.store.read_at(places));
   // These reads can fail, so they come before the first change.
   std::vector<std::string> names;
   for (const Task* const task : on_disk) names.push_back(forgotten_key(task->id));
-  ASSIGN_OR_RETURN(const std::vector<KeyRecord> forgotten, store_.find_keys(kNoQueue, names));
+  ASSIGN_OR_RETURN(const std::vector<KeyRecord> forgotten, parts_.store.find_keys(kNoQueue, names));
   std::vector<TaskId> gone;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!records[i] || *records[i] != *on_disk[i]) continue;
     const Task& task = *records[i];
-    Queue& queue = queues_.queue_of(task.queue);
-    records_.uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
-    records_.erase(queue, places[i]);
-    news_.tell(task.id, queue, TaskEvent::away, TaskState::scheduled);
+    Queue& queue = parts_.queues.queue_of(task.queue);
+    parts_.records.uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
+    parts_.records.erase(queue, places[i]);
+    parts_.news.tell(task.id, queue, TaskEvent::away, TaskState::scheduled);
     gone.push_back(task.id);
   }
   for (const TaskId id : gone) {
-    records_.keys().put(mark_record(id, WallTime{}, time_.wall_now()));
+    parts_.records.keys().put(mark_record(id, WallTime{}, parts_.time.wall_now()));
   }
   std::ranges::sort(gone);
   for (const KeyRecord& record : forgotten) {
     if (!std::ranges::binary_search(gone, record.id)) continue;
-    records_.keys().put(forgotten_record(record.id, WallTime{}));
+    parts_.records.keys().put(forgotten_record(record.id, WallTime{}));
   }
-  writer_.must_sync();
+  parts_.writer.must_sync();
   return gone.size();
 }
 
-Result<std::size_t> Engine::put_back(std::span<const Task> tasks) {
-  if (stopped_by()) return *stopped_by();
-  writer_.must_sync();
+Result<std::size_t> FarVerbs::put_back(std::span<const Task> tasks) {
+  TRY(parts_.expect_working());
+  parts_.writer.must_sync();
   std::size_t count = 0;
   std::optional<Error> error;
   for (const Task& task : tasks) {
@@ -192,7 +184,7 @@ Result<std::size_t> Engine::put_back(std::span<const Task> tasks) {
   return count;
 }
 
-Result<bool> Engine::put_back(const Task& task) {
+Result<bool> FarVerbs::put_back(const Task& task) {
   ASSIGN_OR_RETURN(const bool is_marked, this->is_marked(task.id));
   if (is_marked) return false;
   ASSIGN_OR_RETURN(const bool was_forgotten, this->was_forgotten(task.id));
@@ -200,7 +192,7 @@ Result<bool> Engine::put_back(const Task& task) {
     mark(std::span(&task, 1));
     return false;
   }
-  Result<bool> is_new = restore(task);
+  Result<bool> is_new = tasks_.restore(task);
   // On a conflict, the engine already has a task with this id. That task stays as it is.
   if (!is_new && is_new.error().code == ErrorCode::conflict) is_new = false;
   if (!is_new) return is_new;
@@ -208,32 +200,32 @@ Result<bool> Engine::put_back(const Task& task) {
   return is_new;
 }
 
-Result<bool> Engine::is_here_or_marked(TaskId id) {
-  if (stopped_by()) return *stopped_by();
-  ASSIGN_OR_RETURN(const bool is_here, this->is_here(id));
+Result<bool> FarVerbs::is_here_or_marked(TaskId id) {
+  TRY(parts_.expect_working());
+  ASSIGN_OR_RETURN(const bool is_here, parts_.tasks.has(id));
   if (is_here) return true;
   ASSIGN_OR_RETURN(const bool is_marked, this->is_marked(id));
   if (is_marked) return true;
   return was_forgotten(id);
 }
 
-void Engine::set_external_stamp(const ExternalStamp& stamp) {
-  records_.keys().put({.queue = kNoQueue,
-                       .key = std::string(kStamp),
-                       .id = TaskId{stamp.tasks},
-                       .content = stamp.generation,
-                       .expires_at = {}});
-  records_.keys().put(
+void FarVerbs::set_external_stamp(const ExternalStamp& stamp) {
+  parts_.records.keys().put({.queue = kNoQueue,
+                             .key = std::string(kStamp),
+                             .id = TaskId{stamp.tasks},
+                             .content = stamp.generation,
+                             .expires_at = {}});
+  parts_.records.keys().put(
       {.queue = kNoQueue,
        .key = std::string(kCompleteAt),
        .id = {},
        .content = static_cast<std::uint64_t>(stamp.complete_at.time_since_epoch().count()),
        .expires_at = {}});
-  writer_.must_sync();
+  parts_.writer.must_sync();
 }
 
-Result<ExternalStamp> Engine::external_stamp() {
-  if (stopped_by()) return *stopped_by();
+Result<ExternalStamp> FarVerbs::external_stamp() {
+  TRY(parts_.expect_working());
   ASSIGN_OR_RETURN(const KeyRecord stamp, lasting_key(kStamp));
   ASSIGN_OR_RETURN(const KeyRecord complete_at, lasting_key(kCompleteAt));
   return ExternalStamp{
@@ -243,8 +235,8 @@ Result<ExternalStamp> Engine::external_stamp() {
 }
 
 /// Returns a record of zeros if the key is missing or damaged.
-Result<KeyRecord> Engine::lasting_key(std::string_view key) {
-  Result<std::optional<KeyRecord>> record = records_.keys().find(kNoQueue, key, WallTime{});
+Result<KeyRecord> FarVerbs::lasting_key(std::string_view key) {
+  Result<std::optional<KeyRecord>> record = parts_.records.keys().find(kNoQueue, key, WallTime{});
   if (!record && record.error().code != ErrorCode::data_loss) return record.error();
   if (!record || !*record) return KeyRecord{};
   return **std::move(record);

@@ -1,0 +1,44 @@
+// The figures of the engine and of its queues. They read no record of a task.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/values/engine_stats.h"
+#include "engine/verbs/engine_parts.h"
+#include "task/forecast.h"
+#include "task/wheel_view.h"
+
+namespace detent {
+
+class FigureVerbs : public VerbGroup {
+ public:
+  /// The settings and counts of a queue. Errors: not_found if it has neither.
+  Result<QueueView> queue(const std::string& name) const;
+  /// Errors: not_found.
+  Result<QueueDetail> queue_detail(const std::string& name) const;
+  /// The figures of the engine, and of the at most `most_queues` queues with the most tasks. Cost:
+  /// O(1) for 0, else O(queues); only the chosen queues are copied.
+  EngineStats stats(std::size_t most_queues = kAllQueues) const;
+  /// The figures of at most `most` queues with a ready task in memory. First is the queue whose
+  /// most urgent ready task has been due longest. O(queues with a ready task).
+  std::vector<QueueStats> oldest_queues(std::size_t most) const;
+  /// The wheel of the tasks in memory. O(slots + timers / 56).
+  WheelView wheel() const;
+  /// How many live tasks are due in each of `bins` parts of the time from now on. O(bins + minutes
+  /// with tasks). Errors: as validate_forecast().
+  Result<Forecast> forecast(std::chrono::milliseconds span, std::size_t bins) const;
+
+ protected:
+  explicit FigureVerbs(EngineParts& parts) noexcept : VerbGroup(parts) {}
+  ~FigureVerbs() = default;
+
+ private:
+  QueueStats stats_of(const Queue& queue) const;
+  QueueStats stats_of_all() const;
+};
+
+}  // namespace detent

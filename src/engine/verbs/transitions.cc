@@ -1,0 +1,245 @@
+#include "engine/verbs/transitions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "task/limits.h"
+#include "task/retry.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// At most kMaxErrorBytes of `text`, not cut within a UTF-8 character.
+std::string cut_error(std::string text) {
+  if (text.size() <= kMaxErrorBytes) return text;
+  std::size_t end = kMaxErrorBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
+  text.resize(end);
+  return text;
+}
+
+}  // namespace
+
+// ---- to scheduled or ready ----
+
+void Transitions::place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline) {
+  task.due_at = deadline.due_at;
+  parts_.records.due_counts().add(task.due_at, task.created_at, +1);
+  queue.had_webhooks |= !task.webhook.empty();
+  const Place place{.lane = Lane::due, .at = deadline.due_at, .id = task.id};
+  using enum LoadWindow::Home;
+  switch (parts_.window.home_of(queue, place, task, deadline)) {
+    case ready_lane:
+      return parts_.window.put_in_lane(queue, from, std::move(task), deadline.tick);
+    case memory:
+      parts_.tasks.load(task, place, deadline);
+      break;
+    case due_order:
+      break;
+  }
+  parts_.records.put(queue, from, {.place = place, .task = std::move(task)});
+}
+
+TaskSnapshot Transitions::put_now(FoundTask found) {
+  ++found.stored.task.tally.redrives;
+  found.stored.task.tally.delay = milliseconds{0};
+  return put_at(std::move(found), parts_.time.deadline_of(milliseconds{0}));
+}
+
+TaskSnapshot Transitions::put_at(FoundTask found, Deadline deadline) {
+  Task& task = found.stored.task;
+  Queue& queue = parts_.queues.queue_of(task.queue);
+  if (found.loaded != nullptr) parts_.tasks.unload(*found.loaded);
+  const bool is_dead = task.standing == Standing::dead;
+  parts_.news.tell(task.id, queue, is_dead ? TaskEvent::redriven : TaskEvent::moved,
+                   parts_.time.state_at(deadline));
+  if (is_dead) {
+    task.standing = Standing::live;
+    task.attempts = 0;
+    --queue.record.dead;
+    ++queue.record.waiting;
+  } else {
+    parts_.records.due_counts().add(task.due_at, task.created_at, -1);
+  }
+  task.due_at = deadline.due_at;
+  const Place from = found.stored.place;
+  TaskSnapshot view{.task = task};
+  place(queue, std::move(task), from, deadline);
+  view.state = parts_.tasks.state_of(view.task);
+  return view;
+}
+
+TaskSnapshot Transitions::put_changed(FoundTask found) {
+  StoredTask& stored = found.stored;
+  LoadedTask* const loaded = found.loaded;
+  if (stored.place.lane == Lane::ready) {
+    // Priority and webhook decide the ready lane of a task and its place there. So the task goes
+    // back to the due order.
+    const Deadline as_before = loaded == nullptr ? parts_.time.dated(stored.task.due_at)
+                                                 : Deadline{.due_at = loaded->due_at,
+                                                            .tick = parts_.time.now(),
+                                                            .follows_wall = loaded->follows_wall};
+    return put_at(std::move(found), as_before);
+  }
+  if (loaded != nullptr) {
+    const bool is_ready = loaded->state == TaskState::ready;
+    if (is_ready) parts_.tasks.leave_ready(*loaded);
+    loaded->priority = stored.task.rules.priority;
+    loaded->has_webhook = !stored.task.webhook.empty();
+    loaded->payload_bytes = static_cast<std::uint32_t>(stored.task.payload.data.size());
+    if (is_ready) parts_.tasks.enter_ready(*loaded);
+  }
+  TaskSnapshot view{.task = stored.task, .state = found.state};
+  const Place place = stored.place;
+  Queue& queue = parts_.queues.queue_of(stored.task.queue);
+  parts_.news.tell(stored.task.id, queue, TaskEvent::edited, found.state);
+  parts_.records.put(queue, place, std::move(stored));
+  return view;
+}
+
+LoadedTask* Transitions::load_ready(const FoundTask& found) {
+  if (found.loaded != nullptr) return found.loaded;
+  const auto& [from, task] = found.stored;
+  Queue& queue = parts_.queues.queue_of(task.queue);
+  const Place to = queue.ready_of(task).place_of(task, {.at = task.due_at, .id = task.id});
+  parts_.tasks.load(task, to, parts_.time.dated(task.due_at));
+  if (from.lane != Lane::ready) parts_.records.put(queue, from, {.place = to, .task = task});
+  return parts_.tasks.find_loaded(from.id);
+}
+
+// ---- from leased ----
+
+void Transitions::note_attempt(const Lease& lease, Task& task, std::string error) {
+  ++task.attempts;
+  ++task.tally.leases;
+  add_attempt(task, {.started_at = lease.since,
+                     .ended_at = parts_.time.wall_now(),
+                     .worker = lease.worker,
+                     .error = cut_error(std::move(error)),
+                     .late = lease.late});
+}
+
+LeaseOutcome Transitions::end_attempt(const Lease& lease, Task task, TaskVerb verb,
+                                      const FailRequest& how) {
+  LoadedTask& loaded = *lease.task;
+  Queue& queue = *loaded.queue;
+  const QueueSettings& settings = queue.record.settings;
+  note_attempt(lease, task, how.error);
+  const std::uint32_t max_attempts =
+      task.rules.max_attempts.value_or(settings.max_attempts.value_or(kDefaultMaxAttempts));
+  if (task.attempts >= max_attempts) {
+    rest_dead(loaded, std::move(task),
+              verb == TaskVerb::fail ? TaskVerb::fail_last : TaskVerb::run_out_last);
+    return LeaseOutcome::dead;
+  }
+  std::optional<milliseconds> delay = how.delay;
+  if (!delay) {
+    const Backoff backoff = task.rules.backoff.value_or(settings.backoff.value_or(Backoff{}));
+    delay = std::max(retry_delay(backoff, task.attempts, rng_), how.least_delay);
+  }
+  const Place from = loaded.place;
+  parts_.news.tell(from.id, queue, verb == TaskVerb::fail ? TaskEvent::failed : TaskEvent::expired,
+                   state_after(loaded.state, verb));
+  parts_.records.due_counts().add(task.due_at, task.created_at, -1);
+  parts_.tasks.unload(loaded);
+  place(queue, std::move(task), from, parts_.time.deadline_of(*delay));
+  return LeaseOutcome::done;
+}
+
+void Transitions::rest_dead(LoadedTask& loaded, Task task, TaskVerb verb) {
+  const TaskState next = state_after(loaded.state, verb);
+  const Place from = loaded.place;
+  Queue& queue = *loaded.queue;
+  parts_.records.due_counts().add(task.due_at, task.created_at, -1);
+  parts_.records.schedules().task_ended(from.id);
+  parts_.tasks.unload(loaded);
+  task.standing = Standing::dead;
+  const Place rest{.lane = Lane::dead,
+                   .queue = queue.record.number,
+                   .at = parts_.time.wall_now(),
+                   .id = from.id};
+  --queue.record.waiting;
+  ++queue.record.dead;
+  ++parts_.news.counters().dead;
+  parts_.news.tell(from.id, queue, TaskEvent::dead, next);
+  parts_.records.put(queue, from, {.place = rest, .task = std::move(task)});
+}
+
+void Transitions::run_out(const Lease& lease, Task task) {
+  constexpr const char* kWhy = "the lease expired";
+  ++task.tally.run_outs;
+  if (lease.run_out == RunOut::fails) {
+    end_attempt(lease, std::move(task), TaskVerb::run_out,
+                {.lease = {}, .delay = {}, .error = kWhy});
+    return;
+  }
+  note_attempt(lease, task, kWhy);
+  parts_.news.tell(task.id, *lease.task->queue, TaskEvent::expired,
+                   state_after(lease.task->state, TaskVerb::release));
+  put_record_back(*lease.task, std::move(task), std::nullopt);
+}
+
+void Transitions::put_record_back(LoadedTask& loaded, Task task, std::optional<Deadline> deadline) {
+  Queue& queue = *loaded.queue;
+  const Place from = loaded.place;
+  const Deadline as_it_was{
+      .due_at = loaded.due_at, .tick = parts_.time.now(), .follows_wall = loaded.follows_wall};
+  parts_.records.due_counts().add(task.due_at, task.created_at, -1);
+  parts_.tasks.unload(loaded);
+  place(queue, std::move(task), from, deadline.value_or(as_it_was));
+}
+
+// ---- to completed or cancelled ----
+
+Result<void> Transitions::remove(LoadedTask& loaded, TaskVerb verb) {
+  Queue& queue = *loaded.queue;
+  if (loaded.has_key || queue.record.settings.retention > milliseconds{0}) {
+    ASSIGN_OR_RETURN(Task task, parts_.tasks.read(loaded));
+    return remove(
+        {.stored = {loaded.place, std::move(task)}, .state = loaded.state, .loaded = &loaded},
+        verb);
+  }
+  parts_.records.uncount(queue, loaded.id(), loaded.due_at, loaded.created_at,
+                         loaded.payload_bytes);
+  parts_.records.erase(queue, loaded.place);
+  tell_end(loaded.id(), queue, state_after(loaded.state, verb));
+  parts_.tasks.unload(loaded);
+  return ok();
+}
+
+Result<void> Transitions::remove(FoundTask found, TaskVerb verb) {
+  const TaskState end = state_after(found.state, verb);
+  Task& task = found.stored.task;
+  Queue& queue = parts_.queues.queue_of(task.queue);
+  const QueueSettings& settings = queue.record.settings;
+  const WallTime now = parts_.time.wall_now();
+  if (!task.key.empty()) {
+    TRY(parts_.records.keys().expire(queue.record.number, task.key, task.id,
+                                     now + settings.key_retention));
+  }
+  tell_end(task.id, queue, end);
+  if (task.standing == Standing::dead) {
+    --queue.record.dead;
+    queue.record.bytes -= task.payload.data.size();
+  } else {
+    parts_.records.uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
+  }
+  if (settings.retention > milliseconds{0}) {
+    task.standing = end == TaskState::completed ? Standing::completed : Standing::cancelled;
+    const Place kept{.lane = Lane::ended, .at = now + settings.retention, .id = task.id};
+    parts_.records.put(queue, found.stored.place, {.place = kept, .task = std::move(task)});
+  } else {
+    parts_.records.erase(queue, found.stored.place);
+  }
+  if (found.loaded != nullptr) parts_.tasks.unload(*found.loaded);
+  return ok();
+}
+
+void Transitions::tell_end(TaskId id, const Queue& queue, TaskState end) {
+  const bool is_completed = end == TaskState::completed;
+  parts_.news.tell(id, queue, is_completed ? TaskEvent::completed : TaskEvent::cancelled, end);
+}
+
+}  // namespace detent
