@@ -11,7 +11,7 @@ namespace {
 
 using Cell = std::optional<TaskState>;
 using Row = std::array<Cell, 5>;
-constexpr std::size_t kVerbCount = 17;
+constexpr std::size_t kVerbCount = 22;
 
 using enum TaskState;
 constexpr Cell kNo = std::nullopt;
@@ -22,9 +22,13 @@ constexpr Cell kNo = std::nullopt;
 constexpr std::array<Row, kVerbCount> kNext{{
   // no task   scheduled  ready      leased     dead
     {scheduled, kNo,       kNo,       kNo,       kNo},        // schedule
+    {scheduled, kNo,       kNo,       kNo,       kNo},        // restore
+    {dead,      kNo,       kNo,       kNo,       kNo},        // restore_dead
     {kNo,       ready,     kNo,       kNo,       kNo},        // become_due
     {kNo,       scheduled, scheduled, kNo,       scheduled},  // move
+    {kNo,       scheduled, ready,     kNo,       dead},       // edit
     {kNo,       ready,     ready,     kNo,       ready},      // run_now
+    {kNo,       ready,     kNo,       kNo,       kNo},        // run_scheduled
     {kNo,       kNo,       leased,    kNo,       kNo},        // lease
     {kNo,       kNo,       kNo,       completed, kNo},        // complete
     {kNo,       kNo,       kNo,       scheduled, kNo},        // fail
@@ -34,6 +38,7 @@ constexpr std::array<Row, kVerbCount> kNext{{
     {kNo,       kNo,       kNo,       scheduled, kNo},        // release_later
     {kNo,       kNo,       kNo,       scheduled, kNo},        // run_out
     {kNo,       kNo,       kNo,       dead,      kNo},        // run_out_last
+    {kNo,       kNo,       kNo,       ready,     kNo},        // run_out_ready
     {kNo,       kNo,       kNo,       dead,      kNo},        // bury
     {kNo,       kNo,       kNo,       kNo,       ready},      // redrive
     {kNo,       cancelled, cancelled, kNo,       cancelled},  // cancel
@@ -52,10 +57,14 @@ std::optional<TaskState> next_state(std::optional<TaskState> state, TaskVerb ver
   return kNext[static_cast<std::size_t>(verb)][column];
 }
 
-TaskState state_after(TaskState state, TaskVerb verb) noexcept {
+TaskState state_after(std::optional<TaskState> state, TaskVerb verb) noexcept {
   const std::optional<TaskState> next = next_state(state, verb);
   DETENT_CHECK(next.has_value());
   return *next;
+}
+
+bool is_live(TaskState state) noexcept {
+  return state == scheduled || state == ready || state == leased;
 }
 
 std::string_view to_string(TaskState state) noexcept {

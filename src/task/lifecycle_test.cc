@@ -19,20 +19,27 @@ constexpr From kNoTask = std::nullopt;
 constexpr S kStates[] = {S::scheduled, S::ready, S::leased, S::dead, S::completed, S::cancelled};
 constexpr From kFrom[] = {kNoTask, S::scheduled, S::ready,    S::leased,
                           S::dead, S::completed, S::cancelled};
-constexpr V kVerbs[] = {V::schedule,      V::become_due, V::move,         V::run_now, V::lease,
-                        V::complete,      V::fail,       V::fail_last,    V::extend,  V::release,
-                        V::release_later, V::run_out,    V::run_out_last, V::bury,    V::redrive,
-                        V::cancel,        V::purge};
+constexpr V kVerbs[] = {V::schedule,     V::restore,       V::restore_dead,  V::become_due,
+                        V::move,         V::edit,          V::run_now,       V::run_scheduled,
+                        V::lease,        V::complete,      V::fail,          V::fail_last,
+                        V::extend,       V::release,       V::release_later, V::run_out,
+                        V::run_out_last, V::run_out_ready, V::bury,          V::redrive,
+                        V::cancel,       V::purge};
 static_assert(std::size(kVerbs) == static_cast<std::size_t>(V::purge) + 1);
 
 const std::map<std::pair<From, V>, S> kAllowed{
     {{kNoTask, V::schedule}, S::scheduled},         //
+    {{kNoTask, V::restore}, S::scheduled},          //
+    {{kNoTask, V::restore_dead}, S::dead},          //
     {{S::scheduled, V::become_due}, S::ready},      //
     {{S::scheduled, V::move}, S::scheduled},        //
+    {{S::scheduled, V::edit}, S::scheduled},        //
     {{S::scheduled, V::run_now}, S::ready},         //
+    {{S::scheduled, V::run_scheduled}, S::ready},   //
     {{S::scheduled, V::cancel}, S::cancelled},      //
     {{S::scheduled, V::purge}, S::cancelled},       //
     {{S::ready, V::move}, S::scheduled},            //
+    {{S::ready, V::edit}, S::ready},                //
     {{S::ready, V::run_now}, S::ready},             //
     {{S::ready, V::lease}, S::leased},              //
     {{S::ready, V::cancel}, S::cancelled},          //
@@ -45,8 +52,10 @@ const std::map<std::pair<From, V>, S> kAllowed{
     {{S::leased, V::release_later}, S::scheduled},  //
     {{S::leased, V::run_out}, S::scheduled},        //
     {{S::leased, V::run_out_last}, S::dead},        //
+    {{S::leased, V::run_out_ready}, S::ready},      //
     {{S::leased, V::bury}, S::dead},                //
     {{S::dead, V::move}, S::scheduled},             //
+    {{S::dead, V::edit}, S::dead},                  //
     {{S::dead, V::run_now}, S::ready},              //
     {{S::dead, V::redrive}, S::ready},              //
     {{S::dead, V::cancel}, S::cancelled},           //
@@ -73,8 +82,8 @@ TEST(Lifecycle, NoVerbLeadsOutOfAnEnd) {
 }
 
 TEST(Lifecycle, OnlyTheHolderOfALeaseChangesALeasedTask) {
-  for (const V verb : {V::schedule, V::become_due, V::move, V::run_now, V::lease, V::redrive,
-                       V::cancel, V::purge}) {
+  for (const V verb : {V::schedule, V::restore, V::restore_dead, V::become_due, V::move, V::edit,
+                       V::run_now, V::run_scheduled, V::lease, V::redrive, V::cancel, V::purge}) {
     EXPECT_EQ(next_state(S::leased, verb), std::nullopt) << static_cast<int>(verb);
   }
 }
@@ -96,6 +105,14 @@ TEST(LifecycleDeathTest, AVerbThatTheTableDoesNotAllowStopsTheProcess) {
   EXPECT_EQ(state_after(S::leased, V::release), S::ready);
   EXPECT_EQ(state_after(S::leased, V::release_later), S::scheduled);
   EXPECT_DEATH(state_after(S::dead, V::release), "check failed");
+}
+
+TEST(Lifecycle, ATaskIsLiveUntilItIsDeadOrHasEnded) {
+  for (const S state : kStates) {
+    const bool has_lease_ahead =
+        state == S::leased || next_state(state, V::lease) || next_state(state, V::become_due);
+    EXPECT_EQ(is_live(state), has_lease_ahead) << to_string(state);
+  }
 }
 
 TEST(Lifecycle, StatesHaveTheNamesOfTheGlossary) {

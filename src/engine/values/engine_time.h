@@ -44,10 +44,8 @@ class EngineTime {
   Deadline deadline_of(const Due& due) const noexcept;
   /// The deadline of a task that is due at a date. If the date has passed, so has the tick.
   Deadline dated(WallTime due_at) const noexcept;
-  /// The state of a live task with this deadline.
-  TaskState state_at(const Deadline& deadline) const noexcept {
-    return deadline.tick <= now() ? TaskState::ready : TaskState::scheduled;
-  }
+  /// Whether this deadline has come.
+  bool has_come(const Deadline& deadline) const noexcept { return deadline.tick <= now(); }
   /// The instant when now() becomes `tick`.
   MonotonicTime when(Tick tick) const noexcept;
 

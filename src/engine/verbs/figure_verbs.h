@@ -16,6 +16,8 @@ namespace detent {
 
 class FigureVerbs : public VerbGroup {
  public:
+  using VerbGroup::VerbGroup;
+
   /// The settings and counts of a queue. Errors: not_found if it has neither.
   Result<QueueView> queue(const std::string& name) const;
   /// Errors: not_found.
@@ -31,10 +33,6 @@ class FigureVerbs : public VerbGroup {
   /// How many live tasks are due in each of `bins` parts of the time from now on. O(bins + minutes
   /// with tasks). Errors: as validate_forecast().
   Result<Forecast> forecast(std::chrono::milliseconds span, std::size_t bins) const;
-
- protected:
-  explicit FigureVerbs(EngineParts& parts) noexcept : VerbGroup(parts) {}
-  ~FigureVerbs() = default;
 
  private:
   QueueStats stats_of(const Queue& queue) const;

@@ -29,7 +29,8 @@ Result<LeasedTask> HandOutVerbs::lease_task(TaskId id, const LeaseRequest& reque
 /// allow a lease; it goes to a webhook; a limit allows no more leases.
 Result<LoadedTask*> HandOutVerbs::bring_in(TaskId id) {
   ASSIGN_OR_RETURN(FoundTask found, parts_.tasks.find(id));
-  if (!next_state(found.state, TaskVerb::run_now)) return not_allowed(id, found.state);
+  const std::optional<TaskState> next = next_state(found.state, TaskVerb::run_now);
+  if (!next) return not_allowed(id, found.state);
   Queue& queue = parts_.queues.queue_of(found.stored.task.queue);
   if (queue.record.settings.webhook || !found.stored.task.webhook.empty()) {
     return Error{ErrorCode::conflict,
@@ -39,10 +40,10 @@ Result<LoadedTask*> HandOutVerbs::bring_in(TaskId id) {
     return Error{ErrorCode::resource_exhausted, "lease limit reached: wait until a lease ends",
                  "queue"};
   }
-  if (found.state != TaskState::ready) {
-    // Not put_now(), because the request of a worker is not a redrive.
-    parts_.transitions.put_at(std::move(found),
-                              parts_.time.deadline_of(std::chrono::milliseconds{0}));
+  if (*next != found.state) {
+    // Not make_due(), because the request of a worker is not a redrive.
+    parts_.transitions.reschedule(std::move(found), TaskVerb::run_now,
+                                  parts_.time.deadline_of(milliseconds{0}));
     ASSIGN_OR_RETURN(found, parts_.tasks.find(id));
   }
   return parts_.transitions.load_ready(found);

@@ -14,6 +14,8 @@ namespace detent {
 
 class HandOutVerbs : public VerbGroup {
  public:
+  using VerbGroup::VerbGroup;
+
   /// Hands out ready tasks without a webhook, most urgent first (priority, then due time, then id).
   /// The answer may be empty. It has at most 16 MiB of payload, or one task.
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
@@ -59,10 +61,6 @@ class HandOutVerbs : public VerbGroup {
   /// wait. `done` must not call a verb.
   void lease_deliveries_or_wait(const DeliveryRequest& request, const HeldWebhooks& held,
                                 DeliveriesDone done);
-
- protected:
-  explicit HandOutVerbs(EngineParts& parts) noexcept : VerbGroup(parts) {}
-  ~HandOutVerbs() = default;
 
  private:
   Result<LoadedTask*> bring_in(TaskId id);

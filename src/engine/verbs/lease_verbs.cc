@@ -42,7 +42,7 @@ Result<LeaseOutcome> LeaseVerbs::fail(const FailRequest& request) {
   if (lease == nullptr) return LeaseOutcome::conflict;
   ASSIGN_OR_RETURN(Task task, parts_.tasks.read(*lease->task));
   ++parts_.news.counters().failed;
-  return parts_.transitions.end_attempt(*lease, std::move(task), TaskVerb::fail, request);
+  return parts_.transitions.fail_attempt(*lease, std::move(task), kFailed, request);
 }
 
 Result<LeaseOutcome> LeaseVerbs::extend(LeaseToken token, milliseconds by) {
@@ -73,10 +73,10 @@ Result<LeaseOutcome> LeaseVerbs::release(LeaseToken token, std::optional<millise
   LoadedTask& loaded = *lease->task;
   const bool is_later = delay && *delay > milliseconds{0};
   const bool is_other_priority = priority && *priority != loaded.priority;
-  const TaskState next =
-      state_after(loaded.state, is_later ? TaskVerb::release_later : TaskVerb::release);
-  parts_.news.tell(loaded.id(), *loaded.queue, TaskEvent::released, next);
+  const TaskVerb verb = is_later ? TaskVerb::release_later : TaskVerb::release;
   if (!is_later && !is_other_priority && count == ReleaseCount::none) {
+    parts_.news.tell(loaded.id(), *loaded.queue, TaskEvent::released,
+                     state_after(loaded.state, verb));
     parts_.tasks.give_back(loaded);
     return LeaseOutcome::done;
   }
@@ -87,9 +87,7 @@ Result<LeaseOutcome> LeaseVerbs::release(LeaseToken token, std::optional<millise
     ++task.tally.releases;
     task.tally.delay = delay.value_or(milliseconds{0});
   }
-  parts_.transitions.put_record_back(
-      loaded, std::move(task),
-      is_later ? std::optional<Deadline>(parts_.time.deadline_of(*delay)) : std::nullopt);
+  parts_.transitions.end_lease(loaded, std::move(task), verb, delay.value_or(milliseconds{0}));
   return LeaseOutcome::done;
 }
 
@@ -104,7 +102,7 @@ Result<LeaseOutcome> LeaseVerbs::bury(LeaseToken token, std::string error,
   parts_.transitions.note_attempt(*lease, task, std::move(error));
   ++task.tally.burials;
   if (priority) task.rules.priority = *priority;
-  parts_.transitions.rest_dead(loaded, std::move(task), TaskVerb::bury);
+  parts_.transitions.end_lease(loaded, std::move(task), TaskVerb::bury);
   return LeaseOutcome::dead;
 }
 

@@ -16,6 +16,8 @@ namespace detent {
 
 class LeaseVerbs : public VerbGroup {
  public:
+  using VerbGroup::VerbGroup;
+
   /// The queue of the leased task; "" if the lease is no longer open.
   std::string_view queue_of(LeaseToken lease) const noexcept;
   /// The work is done. Removes the task.
@@ -39,10 +41,6 @@ class LeaseVerbs : public VerbGroup {
   /// with this attempt counted. Answers `dead`.
   Result<LeaseOutcome> bury(LeaseToken lease, std::string error,
                             std::optional<std::uint32_t> priority = {});
-
- protected:
-  explicit LeaseVerbs(EngineParts& parts) noexcept : VerbGroup(parts) {}
-  ~LeaseVerbs() = default;
 
  private:
   const Lease* holder_of(LeaseToken lease) noexcept;

@@ -14,6 +14,8 @@ namespace detent {
 
 class ListVerbs : public VerbGroup {
  public:
+  using VerbGroup::VerbGroup;
+
   /// One part of a list: at most `limit` > 0 tasks that match the filter, after the place `after`.
   /// The list begins with the dead tasks, queue by queue, in the order of their death. The live
   /// tasks follow by due time. The ended tasks are last, the next task to be forgotten first. A
@@ -39,10 +41,6 @@ class ListVerbs : public VerbGroup {
   /// The time until the lease of a task expires, or until a scheduled task is ready. 0 in the other
   /// states. Errors: not_found.
   Result<std::chrono::milliseconds> time_left(TaskId id);
-
- protected:
-  explicit ListVerbs(EngineParts& parts) noexcept : VerbGroup(parts) {}
-  ~ListVerbs() = default;
 };
 
 }  // namespace detent

@@ -81,8 +81,9 @@ Result<QueueStep> QueueVerbs::redrive(const std::string& name, std::size_t limit
   ASSIGN_OR_RETURN(Queue* const queue, parts_.queues.known(name));
   if (queue->record.dead == 0) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
-    if (!next_state(parts_.tasks.state_of(stored.task), TaskVerb::redrive)) return false;
-    parts_.transitions.put_now({.stored = stored, .state = TaskState::dead});
+    const TaskState state = parts_.tasks.state_of(stored.task);
+    if (!next_state(state, TaskVerb::redrive)) return false;
+    parts_.transitions.make_due({.stored = stored, .state = state}, TaskVerb::redrive);
     return true;
   };
   from.after = std::max(from.after, begin_of(Lane::dead, queue->record.number));
@@ -142,10 +143,11 @@ Result<QueueStep> QueueVerbs::run_now(const std::string& name, std::size_t limit
   ASSIGN_OR_RETURN(Queue* const queue, parts_.queues.known(name));
   if (queue->scheduled_count() == 0) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
-    if (parts_.tasks.state_of(stored.task) != TaskState::scheduled) return false;
-    parts_.transitions.put_now({.stored = stored,
-                                .state = TaskState::scheduled,
-                                .loaded = parts_.tasks.find_loaded(stored.task.id)});
+    const TaskState state = parts_.tasks.state_of(stored.task);
+    if (!next_state(state, TaskVerb::run_scheduled)) return false;
+    parts_.transitions.make_due(
+        {.stored = stored, .state = state, .loaded = parts_.tasks.find_loaded(stored.task.id)},
+        TaskVerb::run_scheduled);
     return true;
   };
   ASSIGN_OR_RETURN(QueueStep step, sweep(*queue, limit, from, end_of(Lane::due), visit));

@@ -15,6 +15,8 @@ namespace detent {
 
 class QueueVerbs : public VerbGroup {
  public:
+  using VerbGroup::VerbGroup;
+
   /// Sets all settings of a queue, and creates the queue if necessary. The settings also apply to
   /// its present tasks, except that key retention and retention apply to tasks that end from now
   /// on. Durable. Errors: as validate(QueueSettings), or for the name; conflict if the queue was
@@ -43,10 +45,6 @@ class QueueVerbs : public VerbGroup {
   /// One step of making the scheduled tasks of a queue due now, in the order of their due times. It
   /// reads the due order as purge() does. Steps, cursor and errors are as for redrive() of a queue.
   Result<QueueStep> run_now(const std::string& queue, std::size_t limit, QueueCursor from = {});
-
- protected:
-  explicit QueueVerbs(EngineParts& parts) noexcept : VerbGroup(parts) {}
-  ~QueueVerbs() = default;
 
  private:
   template <class Visit>

@@ -19,10 +19,7 @@ class ScheduleVerbs::Occurrences final : public OccurrenceTasks {
 
   Result<bool> lives(TaskId id) override {
     const Result<FoundTask> found = parts_.tasks.find(id);
-    if (found) {
-      return found->state == TaskState::scheduled || found->state == TaskState::ready ||
-             found->state == TaskState::leased;
-    }
+    if (found) return is_live(found->state);
     const ErrorCode code = found.error().code;
     // A damaged task is never handed out, so it does not live.
     if (code == ErrorCode::not_found || code == ErrorCode::data_loss) return false;

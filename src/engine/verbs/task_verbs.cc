@@ -53,7 +53,6 @@ Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
   }
   parts_.records.note_id(parts_.records.last_id().next());
   parts_.queues.note_change(queue);
-  ++queue.record.waiting;
   queue.record.bytes += request.payload.data.size();
   ++queue.accepted;
   ++parts_.news.counters().scheduled;
@@ -76,8 +75,7 @@ Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
             .headers = std::move(request.headers)};
   TaskSnapshot view{.task = task};  // without the payload
   task.payload = std::move(request.payload);
-  parts_.news.tell(view.task.id, queue, TaskEvent::scheduled, parts_.time.state_at(deadline));
-  parts_.transitions.place(queue, std::move(task), std::nullopt, deadline);
+  parts_.transitions.add(queue, std::move(task), TaskVerb::schedule, deadline);
   view.state = parts_.tasks.state_of(view.task);
   return view;
 }
@@ -148,20 +146,10 @@ Result<bool> TaskVerbs::restore(Task task) {
   }
   parts_.records.note_id(
       std::max(parts_.records.last_id(), task.id.on_shard(parts_.options.shard)));
-  if (task.standing == Standing::dead) {
-    ++queue.record.dead;
-    const Place rest{.lane = Lane::dead,
-                     .queue = queue.record.number,
-                     .at = parts_.time.wall_now(),
-                     .id = task.id};
-    parts_.news.tell(task.id, queue, TaskEvent::scheduled, TaskState::dead);
-    parts_.records.put(queue, std::nullopt, {.place = rest, .task = std::move(task)});
-  } else {
-    ++queue.record.waiting;
-    const Deadline deadline = parts_.time.dated(task.due_at);
-    parts_.news.tell(task.id, queue, TaskEvent::scheduled, parts_.time.state_at(deadline));
-    parts_.transitions.place(queue, std::move(task), std::nullopt, deadline);
-  }
+  const bool is_dead = task.standing == Standing::dead;
+  const Deadline deadline = parts_.time.dated(task.due_at);
+  parts_.transitions.add(queue, std::move(task),
+                         is_dead ? TaskVerb::restore_dead : TaskVerb::restore, deadline);
   return true;
 }
 
@@ -242,7 +230,8 @@ Result<TaskSnapshot> TaskVerbs::edit(TaskId id, const TaskEdit& edit) {
   TRY(parts_.expect_working());
   TRY(validate(edit));
   ASSIGN_OR_RETURN(FoundTask found, parts_.tasks.find(id));
-  if (!next_state(found.state, TaskVerb::move)) return not_allowed(id, found.state);
+  const TaskVerb verb = edit.due ? TaskVerb::move : TaskVerb::edit;
+  if (!next_state(found.state, verb)) return not_allowed(id, found.state);
   Task& task = found.stored.task;
   if (edit.payload) {
     Queue& queue = parts_.queues.queue_of(task.queue);
@@ -256,19 +245,18 @@ Result<TaskSnapshot> TaskVerbs::edit(TaskId id, const TaskEdit& edit) {
   task.rules.priority = edit.priority.value_or(task.rules.priority);
   if (edit.webhook) task.webhook = *edit.webhook;
   if (edit.headers) task.headers = *edit.headers;
-  if (edit.due)
-    return parts_.transitions.put_at(std::move(found), parts_.time.deadline_of(*edit.due));
-  return parts_.transitions.put_changed(std::move(found));
+  if (!edit.due) return parts_.transitions.edit(std::move(found));
+  return parts_.transitions.reschedule(std::move(found), verb, parts_.time.deadline_of(*edit.due));
 }
 
 Result<TaskSnapshot> TaskVerbs::run_now(TaskId id) {
   TRY(parts_.expect_working());
   ASSIGN_OR_RETURN(FoundTask found, parts_.tasks.find(id));
-  if (!next_state(found.state, TaskVerb::run_now)) return not_allowed(id, found.state);
-  if (found.state == TaskState::ready) {
-    return TaskSnapshot{.task = std::move(found.stored.task), .state = found.state};
-  }
-  return parts_.transitions.put_now(std::move(found));
+  const std::optional<TaskState> next = next_state(found.state, TaskVerb::run_now);
+  if (!next) return not_allowed(id, found.state);
+  if (*next == found.state)
+    return TaskSnapshot{.task = std::move(found.stored.task), .state = *next};
+  return parts_.transitions.make_due(std::move(found), TaskVerb::run_now);
 }
 
 Result<TaskSnapshot> TaskVerbs::redrive(TaskId id) {
@@ -277,7 +265,7 @@ Result<TaskSnapshot> TaskVerbs::redrive(TaskId id) {
   if (!next_state(found.state, TaskVerb::redrive)) {
     return Error{ErrorCode::conflict, "task " + to_string(id) + " is not dead", "id"};
   }
-  return parts_.transitions.put_now(std::move(found));
+  return parts_.transitions.make_due(std::move(found), TaskVerb::redrive);
 }
 
 Result<void> TaskVerbs::cancel(TaskId id) {

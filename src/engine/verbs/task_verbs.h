@@ -16,6 +16,8 @@ namespace detent {
 
 class TaskVerbs : public VerbGroup {
  public:
+  using VerbGroup::VerbGroup;
+
   /// Accepts a task and gives it an id. If the key already stands for a task, the answer is that
   /// task in its present state, and no task is added. The answer has no payload. Errors: as
   /// validate(ScheduleRequest); conflict if the task of the key was requested with other content;
@@ -57,10 +59,6 @@ class TaskVerbs : public VerbGroup {
   /// Makes a dead task ready, due now, with all its attempts. The task keeps its last error until
   /// the next error. Durable: the new state. Errors: not_found; conflict if the task is not dead.
   Result<TaskSnapshot> redrive(TaskId id);
-
- protected:
-  explicit TaskVerbs(EngineParts& parts) noexcept : VerbGroup(parts) {}
-  ~TaskVerbs() = default;
 
  private:
   friend class ScheduleVerbs;  // for accept(): its tasks belong to this engine whatever their keys

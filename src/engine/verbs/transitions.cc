@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "detent/check.h"
 #include "task/limits.h"
 #include "task/retry.h"
 
@@ -20,10 +21,19 @@ std::string cut_error(std::string text) {
   return text;
 }
 
+/// What a watcher is told about the end of a lease that leaves the task live.
+TaskEvent event_of(TaskVerb verb) {
+  if (verb == TaskVerb::fail) return TaskEvent::failed;
+  const bool is_release = verb == TaskVerb::release || verb == TaskVerb::release_later;
+  return is_release ? TaskEvent::released : TaskEvent::expired;
+}
+
 }  // namespace
 
-// ---- to scheduled or ready ----
+// ---- places ----
 
+/// Stages a live task at its place in the due order. The task is also in memory if the place is
+/// within the window. `from` is the place that it leaves (empty for a new task).
 void Transitions::place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline) {
   task.due_at = deadline.due_at;
   parts_.records.due_counts().add(task.due_at, task.created_at, +1);
@@ -42,20 +52,54 @@ void Transitions::place(Queue& queue, Task task, std::optional<Place> from, Dead
   parts_.records.put(queue, from, {.place = place, .task = std::move(task)});
 }
 
-TaskSnapshot Transitions::put_now(FoundTask found) {
-  ++found.stored.task.tally.redrives;
-  found.stored.task.tally.delay = milliseconds{0};
-  return put_at(std::move(found), parts_.time.deadline_of(milliseconds{0}));
+/// Stages a dead task at its place in the dead lane of its queue.
+void Transitions::put_dead(Queue& queue, Task task, std::optional<Place> from) {
+  task.standing = Standing::dead;
+  const Place rest{.lane = Lane::dead,
+                   .queue = queue.record.number,
+                   .at = parts_.time.wall_now(),
+                   .id = task.id};
+  ++queue.record.dead;
+  parts_.records.put(queue, from, {.place = rest, .task = std::move(task)});
 }
 
-TaskSnapshot Transitions::put_at(FoundTask found, Deadline deadline) {
+/// The state of a task with this deadline that is scheduled or ready after its verb.
+TaskState Transitions::due_state(TaskState next, const Deadline& deadline) const {
+  if (next == TaskState::ready || !parts_.time.has_come(deadline)) return next;
+  return state_after(next, TaskVerb::become_due);
+}
+
+// ---- a new task ----
+
+void Transitions::add(Queue& queue, Task task, TaskVerb verb, Deadline deadline) {
+  const TaskState next = state_after(std::nullopt, verb);
+  if (next == TaskState::dead) {
+    parts_.news.tell(task.id, queue, TaskEvent::scheduled, next);
+    return put_dead(queue, std::move(task), std::nullopt);
+  }
+  ++queue.record.waiting;
+  parts_.news.tell(task.id, queue, TaskEvent::scheduled, due_state(next, deadline));
+  place(queue, std::move(task), std::nullopt, deadline);
+}
+
+// ---- without a lease ----
+
+TaskSnapshot Transitions::make_due(FoundTask found, TaskVerb verb) {
+  ++found.stored.task.tally.redrives;
+  found.stored.task.tally.delay = milliseconds{0};
+  return reschedule(std::move(found), verb, parts_.time.deadline_of(milliseconds{0}));
+}
+
+TaskSnapshot Transitions::reschedule(FoundTask found, TaskVerb verb, Deadline deadline) {
+  const TaskState next = state_after(found.state, verb);
+  DETENT_CHECK(next == TaskState::scheduled || next == TaskState::ready);
   Task& task = found.stored.task;
   Queue& queue = parts_.queues.queue_of(task.queue);
   if (found.loaded != nullptr) parts_.tasks.unload(*found.loaded);
-  const bool is_dead = task.standing == Standing::dead;
-  parts_.news.tell(task.id, queue, is_dead ? TaskEvent::redriven : TaskEvent::moved,
-                   parts_.time.state_at(deadline));
-  if (is_dead) {
+  const bool was_dead = found.state == TaskState::dead;
+  parts_.news.tell(task.id, queue, was_dead ? TaskEvent::redriven : TaskEvent::moved,
+                   due_state(next, deadline));
+  if (was_dead) {
     task.standing = Standing::live;
     task.attempts = 0;
     --queue.record.dead;
@@ -71,7 +115,9 @@ TaskSnapshot Transitions::put_at(FoundTask found, Deadline deadline) {
   return view;
 }
 
-TaskSnapshot Transitions::put_changed(FoundTask found) {
+TaskSnapshot Transitions::edit(FoundTask found) {
+  const TaskState next = state_after(found.state, TaskVerb::edit);
+  DETENT_CHECK(next == found.state);
   StoredTask& stored = found.stored;
   LoadedTask* const loaded = found.loaded;
   if (stored.place.lane == Lane::ready) {
@@ -81,7 +127,7 @@ TaskSnapshot Transitions::put_changed(FoundTask found) {
                                                  : Deadline{.due_at = loaded->due_at,
                                                             .tick = parts_.time.now(),
                                                             .follows_wall = loaded->follows_wall};
-    return put_at(std::move(found), as_before);
+    return reschedule(std::move(found), TaskVerb::edit, as_before);
   }
   if (loaded != nullptr) {
     const bool is_ready = loaded->state == TaskState::ready;
@@ -91,15 +137,16 @@ TaskSnapshot Transitions::put_changed(FoundTask found) {
     loaded->payload_bytes = static_cast<std::uint32_t>(stored.task.payload.data.size());
     if (is_ready) parts_.tasks.enter_ready(*loaded);
   }
-  TaskSnapshot view{.task = stored.task, .state = found.state};
+  TaskSnapshot view{.task = stored.task, .state = next};
   const Place place = stored.place;
   Queue& queue = parts_.queues.queue_of(stored.task.queue);
-  parts_.news.tell(stored.task.id, queue, TaskEvent::edited, found.state);
+  parts_.news.tell(stored.task.id, queue, TaskEvent::edited, next);
   parts_.records.put(queue, place, std::move(stored));
   return view;
 }
 
 LoadedTask* Transitions::load_ready(const FoundTask& found) {
+  DETENT_CHECK(found.state == TaskState::ready);
   if (found.loaded != nullptr) return found.loaded;
   const auto& [from, task] = found.stored;
   Queue& queue = parts_.queues.queue_of(task.queue);
@@ -121,17 +168,15 @@ void Transitions::note_attempt(const Lease& lease, Task& task, std::string error
                      .late = lease.late});
 }
 
-LeaseOutcome Transitions::end_attempt(const Lease& lease, Task task, TaskVerb verb,
-                                      const FailRequest& how) {
+LeaseOutcome Transitions::fail_attempt(const Lease& lease, Task task, AttemptEnd end,
+                                       const FailRequest& how) {
   LoadedTask& loaded = *lease.task;
-  Queue& queue = *loaded.queue;
-  const QueueSettings& settings = queue.record.settings;
+  const QueueSettings& settings = loaded.queue->record.settings;
   note_attempt(lease, task, how.error);
   const std::uint32_t max_attempts =
       task.rules.max_attempts.value_or(settings.max_attempts.value_or(kDefaultMaxAttempts));
   if (task.attempts >= max_attempts) {
-    rest_dead(loaded, std::move(task),
-              verb == TaskVerb::fail ? TaskVerb::fail_last : TaskVerb::run_out_last);
+    end_lease(loaded, std::move(task), end.last);
     return LeaseOutcome::dead;
   }
   std::optional<milliseconds> delay = how.delay;
@@ -139,56 +184,40 @@ LeaseOutcome Transitions::end_attempt(const Lease& lease, Task task, TaskVerb ve
     const Backoff backoff = task.rules.backoff.value_or(settings.backoff.value_or(Backoff{}));
     delay = std::max(retry_delay(backoff, task.attempts, rng_), how.least_delay);
   }
-  const Place from = loaded.place;
-  parts_.news.tell(from.id, queue, verb == TaskVerb::fail ? TaskEvent::failed : TaskEvent::expired,
-                   state_after(loaded.state, verb));
-  parts_.records.due_counts().add(task.due_at, task.created_at, -1);
-  parts_.tasks.unload(loaded);
-  place(queue, std::move(task), from, parts_.time.deadline_of(*delay));
+  end_lease(loaded, std::move(task), end.verb, *delay);
   return LeaseOutcome::done;
-}
-
-void Transitions::rest_dead(LoadedTask& loaded, Task task, TaskVerb verb) {
-  const TaskState next = state_after(loaded.state, verb);
-  const Place from = loaded.place;
-  Queue& queue = *loaded.queue;
-  parts_.records.due_counts().add(task.due_at, task.created_at, -1);
-  parts_.records.schedules().task_ended(from.id);
-  parts_.tasks.unload(loaded);
-  task.standing = Standing::dead;
-  const Place rest{.lane = Lane::dead,
-                   .queue = queue.record.number,
-                   .at = parts_.time.wall_now(),
-                   .id = from.id};
-  --queue.record.waiting;
-  ++queue.record.dead;
-  ++parts_.news.counters().dead;
-  parts_.news.tell(from.id, queue, TaskEvent::dead, next);
-  parts_.records.put(queue, from, {.place = rest, .task = std::move(task)});
 }
 
 void Transitions::run_out(const Lease& lease, Task task) {
   constexpr const char* kWhy = "the lease expired";
   ++task.tally.run_outs;
   if (lease.run_out == RunOut::fails) {
-    end_attempt(lease, std::move(task), TaskVerb::run_out,
-                {.lease = {}, .delay = {}, .error = kWhy});
+    fail_attempt(lease, std::move(task), kRanOut, {.lease = {}, .delay = {}, .error = kWhy});
     return;
   }
   note_attempt(lease, task, kWhy);
-  parts_.news.tell(task.id, *lease.task->queue, TaskEvent::expired,
-                   state_after(lease.task->state, TaskVerb::release));
-  put_record_back(*lease.task, std::move(task), std::nullopt);
+  end_lease(*lease.task, std::move(task), TaskVerb::run_out_ready);
 }
 
-void Transitions::put_record_back(LoadedTask& loaded, Task task, std::optional<Deadline> deadline) {
+void Transitions::end_lease(LoadedTask& loaded, Task task, TaskVerb verb, milliseconds delay) {
+  const TaskState next = state_after(loaded.state, verb);
   Queue& queue = *loaded.queue;
   const Place from = loaded.place;
   const Deadline as_it_was{
       .due_at = loaded.due_at, .tick = parts_.time.now(), .follows_wall = loaded.follows_wall};
   parts_.records.due_counts().add(task.due_at, task.created_at, -1);
   parts_.tasks.unload(loaded);
-  place(queue, std::move(task), from, deadline.value_or(as_it_was));
+  if (next == TaskState::dead) {
+    parts_.records.schedules().task_ended(from.id);
+    --queue.record.waiting;
+    ++parts_.news.counters().dead;
+    parts_.news.tell(from.id, queue, TaskEvent::dead, next);
+    return put_dead(queue, std::move(task), from);
+  }
+  DETENT_CHECK(next == TaskState::scheduled || next == TaskState::ready);
+  parts_.news.tell(from.id, queue, event_of(verb), next);
+  place(queue, std::move(task), from,
+        next == TaskState::ready ? as_it_was : parts_.time.deadline_of(delay));
 }
 
 // ---- to completed or cancelled ----
@@ -220,7 +249,7 @@ Result<void> Transitions::remove(FoundTask found, TaskVerb verb) {
                                      now + settings.key_retention));
   }
   tell_end(task.id, queue, end);
-  if (task.standing == Standing::dead) {
+  if (found.state == TaskState::dead) {
     --queue.record.dead;
     queue.record.bytes -= task.payload.data.size();
   } else {

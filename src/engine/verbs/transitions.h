@@ -1,10 +1,11 @@
 // Carries out the changes of a task's state (task/lifecycle.h) in the parts: in memory, in the
 // counts of its queue, in the forecast, and in the records that the next commit writes.
 //
-// A verb decides which change it makes. All changes of a state go through this class, except the
-// change from ready to leased and back, which only touches memory (LoadedTasks). Thread-compatible.
+// All changes of a state go through this class, except the changes that only touch memory:
+// become_due, lease, extend, and release without a new record (LoadedTasks). Thread-compatible.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,14 @@
 
 namespace detent {
 
+/// How an attempt failed: the verb, and the verb that replaces it after the last attempt.
+struct AttemptEnd {
+  TaskVerb verb;
+  TaskVerb last;
+};
+inline constexpr AttemptEnd kFailed{TaskVerb::fail, TaskVerb::fail_last};
+inline constexpr AttemptEnd kRanOut{TaskVerb::run_out, TaskVerb::run_out_last};
+
 class Transitions {
  public:
   /// The parts that it uses. All must outlive it.
@@ -36,33 +45,34 @@ class Transitions {
   /// `seed` is for the jitter of retries.
   Transitions(Parts parts, std::uint64_t seed) : parts_(parts), rng_(seed) {}
 
-  // To scheduled or ready.
+  // Every function here asks the table for the state after `verb`, and carries out this outcome.
+  // The table must allow the verb: a verb that may be refused is checked with next_state() first.
 
-  /// Stages a live task at its place in the due order. The task is also in memory if the place is
-  /// within the window. `from` is the place that it leaves (empty for a new task).
-  void place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline);
-  /// Gives a task that is not leased another due time. A dead task becomes live.
-  TaskSnapshot put_at(FoundTask found, Deadline deadline);
+  /// A new task. `verb` is schedule, restore or restore_dead. Requires: its queue has a number.
+  void add(Queue& queue, Task task, TaskVerb verb, Deadline deadline);
+
+  // Without a lease.
+
+  /// Gives a task another due time: it is scheduled or ready. A dead task becomes live.
+  TaskSnapshot reschedule(FoundTask found, TaskVerb verb, Deadline deadline);
   /// The same with the due time now, because of a request.
-  TaskSnapshot put_now(FoundTask found);
-  /// Stages the changed record of a task that keeps its due time.
-  TaskSnapshot put_changed(FoundTask found);
+  TaskSnapshot make_due(FoundTask found, TaskVerb verb);
+  /// Stages the changed record of a task that keeps its due time and its state.
+  TaskSnapshot edit(FoundTask found);
   /// Loads a ready task of the store. If the window does not reach its place, the task moves to the
   /// ready lane of its queue, because a task of that lane may be in memory at any place.
   LoadedTask* load_ready(const FoundTask& found);
 
-  // From leased.
+  // From leased. The task leaves the memory, and returns if its new place is within the window.
 
   /// Adds an ended attempt to the record of the task.
   void note_attempt(const Lease& lease, Task& task, std::string error);
-  /// The attempt of a leased task failed: the task comes back after a delay, or is dead after its
-  /// last attempt. `verb` is fail or run_out.
-  LeaseOutcome end_attempt(const Lease& lease, Task task, TaskVerb verb, const FailRequest& how);
-  /// The task becomes dead.
-  void rest_dead(LoadedTask& loaded, Task task, TaskVerb verb);
-  /// Ends the lease of a task whose record has changed. The task becomes ready at `deadline`.
-  /// Without a deadline, it is ready immediately and keeps its due time.
-  void put_record_back(LoadedTask& loaded, Task task, std::optional<Deadline> deadline);
+  /// The attempt failed: the task comes back after a delay, or is dead after its last attempt.
+  LeaseOutcome fail_attempt(const Lease& lease, Task task, AttemptEnd end, const FailRequest& how);
+  /// Ends the lease of a task whose record has changed. A task that is ready after `verb` keeps its
+  /// due time. A task that is scheduled is due after `delay`.
+  void end_lease(LoadedTask& loaded, Task task, TaskVerb verb,
+                 std::chrono::milliseconds delay = {});
   /// The lease expired before its holder ended it.
   void run_out(const Lease& lease, Task task);
 
@@ -74,6 +84,9 @@ class Transitions {
   Result<void> remove(LoadedTask& loaded, TaskVerb verb);
 
  private:
+  void place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline);
+  void put_dead(Queue& queue, Task task, std::optional<Place> from);
+  TaskState due_state(TaskState next, const Deadline& deadline) const;
   void tell_end(TaskId id, const Queue& queue, TaskState end);
 
   const Parts parts_;
