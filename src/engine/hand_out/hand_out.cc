@@ -72,10 +72,10 @@ Result<std::vector<LeasedTask>> HandOut::lease_from(const std::string& name,
   // Workers of this queue still wait after serve_waits_before(), and they come first.
   if (queue.to_serve) return std::vector<LeasedTask>{};
   if (!queue.has_work()) return std::vector<LeasedTask>{};
-  Result<std::vector<LeasedTask>> tasks = take_ready(queue, queue.ready, request);
+  Result<std::vector<LeasedTask>> tasks = take_ready(queue, queue.ready, request, {});
   // An unreadable task is now set aside, and the tasks behind it may be readable.
   while (tasks && tasks->empty() && parts_.tasks.allowance(queue) > 0 && queue.has_work()) {
-    tasks = take_ready(queue, queue.ready, request);
+    tasks = take_ready(queue, queue.ready, request, {});
   }
   return tasks;
 }
@@ -141,7 +141,7 @@ Result<std::vector<LeasedTask>> HandOut::lease_most_urgent(const LeaseRequest& r
   while (true) {
     ASSIGN_OR_RETURN(Queue* const queue, most_urgent(queues, nullptr));
     if (queue == nullptr) return std::vector<LeasedTask>{};
-    Result<std::vector<LeasedTask>> tasks = take_ready(*queue, queue->ready, request);
+    Result<std::vector<LeasedTask>> tasks = take_ready(*queue, queue->ready, request, {});
     // Empty: an unreadable task is now set aside. The tasks behind it may be readable.
     if (!tasks || !tasks->empty()) return tasks;
   }
@@ -149,14 +149,20 @@ Result<std::vector<LeasedTask>> HandOut::lease_most_urgent(const LeaseRequest& r
 
 /// Returns the queue whose next task is most urgent, or null if no task can be handed out. If
 /// `wait` is given, only queues where it is the first waiting worker count. If `wait` is null, only
-/// queues that have no waiting workers to serve count.
-Result<Queue*> HandOut::most_urgent(const std::vector<Queue*>& queues, const WorkerWait* wait) {
+/// queues that have no waiting workers to serve count. Without the store, the answer is also null
+/// if the most urgent task may be on disk.
+Result<Queue*> HandOut::most_urgent(const std::vector<Queue*>& queues, const WorkerWait* wait,
+                                    Source source) {
   Queue* best = nullptr;
   const LoadedTask* best_head = nullptr;
   for (Queue* const queue : queues) {
     const bool is_first = wait == nullptr ? !queue->to_serve : queue->waits.begin()->second == wait;
     if (!is_first || !queue->has_work() || parts_.tasks.allowance(*queue) == 0) continue;
-    ASSIGN_OR_RETURN(const LoadedTask* const head, parts_.window.head_of(*queue, queue->ready));
+    const LoadedTask* head = queue->ready.head();
+    if (head == nullptr) {
+      if (source == Source::memory) return static_cast<Queue*>(nullptr);
+      ASSIGN_OR_RETURN(head, parts_.window.head_of(*queue, queue->ready));
+    }
     if (head == nullptr) continue;
     if (best_head == nullptr || ReadyOrder()(head, best_head)) {
       best = queue;
@@ -257,7 +263,7 @@ std::size_t HandOut::serve_next(Queue& queue) {
   }
   std::size_t served = 0;
   if (from != nullptr) {
-    Result<std::vector<LeasedTask>> tasks = take_ready(*from, from->ready, wait.request);
+    Result<std::vector<LeasedTask>> tasks = take_ready(*from, from->ready, wait.request, {});
     // Empty: the ready tasks could not be read and are set aside.
     if (!tasks || !tasks->empty()) {
       if (tasks) {
@@ -285,26 +291,41 @@ LeaseDone HandOut::end_wait(WorkerWait& wait) {
 // ---- tasks ----
 
 /// Leases the most urgent tasks of `ready`. It takes no more tasks than the request, the limits of
-/// the queue and its share allow. If `until` is given, it takes only tasks that are more urgent.
+/// the queue and its share allow. Without the store, the answer is empty if a record cannot be
+/// read: the turn sets it aside.
 Result<std::vector<LeasedTask>> HandOut::take_ready(Queue& queue, ReadyTasks& ready,
                                                     const LeaseRequest& request,
-                                                    const LoadedTask* until) {
+                                                    const Choice& choice) {
   const std::size_t most = std::min({request.max, parts_.tasks.allowance(queue), share_of(queue)});
+  ASSIGN_OR_RETURN(const std::vector<LoadedTask*> picked, pick(queue, ready, most, choice));
+  if (picked.empty()) return std::vector<LeasedTask>{};
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, parts_.records.read_all(picked));
+  const auto is_sound = [](const Result<Task>& record) { return record.has_value(); };
+  if (choice.source == Source::memory && !std::ranges::all_of(records, is_sound)) {
+    return std::vector<LeasedTask>{};
+  }
+  return hand_out_all(queue, picked, std::move(records), request);
+}
+
+/// The first `most` tasks in the order of the queue. Without the store, they end before a task that
+/// is not at the head in memory, or that has a pending change.
+Result<std::vector<LoadedTask*>> HandOut::pick(Queue& queue, ReadyTasks& ready, std::size_t most,
+                                               const Choice& choice) {
   std::vector<LoadedTask*> picked;
   auto it = ready.in_memory.begin();
   while (picked.size() < most) {
     if (it != ready.in_memory.end() && ready.is_at_head(**it)) {
-      if (until != nullptr && ReadyOrder()(until, *it)) break;
+      if (choice.until != nullptr && ReadyOrder()(choice.until, *it)) break;
+      if (choice.source == Source::memory && parts_.records.is_changing((*it)->id())) break;
       picked.push_back(*it++);
       continue;
     }
-    if (!ready.is_spilled()) break;
+    if (choice.source == Source::memory || !ready.is_spilled()) break;
     TRY(parts_.window.load_head(queue, ready));
     // The loaded tasks may come before `it`, so continue behind the last picked task.
     it = picked.empty() ? ready.in_memory.begin() : std::next(ready.in_memory.find(picked.back()));
   }
-  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, parts_.records.read_all(picked));
-  return hand_out_all(queue, picked, std::move(records), request);
+  return picked;
 }
 
 /// Leases the picked tasks, as many as fit into one answer. Tasks whose records could not be read
@@ -378,8 +399,9 @@ Result<std::vector<Delivery>> HandOut::lease_deliveries(const DeliveryRequest& r
     }
     const std::size_t left = request.max - deliveries.size();
     lease.max = std::max<std::size_t>(1, left / (parts_.turns.to_deliver() + 1));
-    Result<std::vector<LeasedTask>> tasks =
-        is_plain_held ? take_ready(queue, queue.webhooks, lease) : take_deliveries(queue, lease);
+    Result<std::vector<LeasedTask>> tasks = is_plain_held
+                                                ? take_ready(queue, queue.webhooks, lease, {})
+                                                : take_deliveries(queue, lease);
     parts_.turns.want_delivery(queue);  // behind the others
     if (!tasks && deliveries.empty()) return std::move(tasks).error();
     // The tasks of earlier queues are leased already, so answer with them.
@@ -410,7 +432,7 @@ void HandOut::lease_deliveries_or_wait(const DeliveryRequest& request, const Hel
 /// at the head.
 Result<std::vector<LeasedTask>> HandOut::take_deliveries(Queue& queue,
                                                          const LeaseRequest& request) {
-  if (!queue.record.settings.webhook) return take_ready(queue, queue.webhooks, request);
+  if (!queue.record.settings.webhook) return take_ready(queue, queue.webhooks, request, {});
   std::vector<LeasedTask> all;
   LeaseRequest rest = request;
   while (rest.max > 0) {
@@ -430,7 +452,8 @@ Result<std::vector<LeasedTask>> HandOut::take_run(Queue& queue, const LeaseReque
   ASSIGN_OR_RETURN(const LoadedTask* const plain, parts_.window.head_of(queue, queue.ready));
   ASSIGN_OR_RETURN(const LoadedTask* const own, parts_.window.head_of(queue, queue.webhooks));
   const bool is_own = plain == nullptr || (own != nullptr && ReadyOrder()(own, plain));
-  return take_ready(queue, is_own ? queue.webhooks : queue.ready, request, is_own ? plain : own);
+  return take_ready(queue, is_own ? queue.webhooks : queue.ready, request,
+                    {.until = is_own ? plain : own});
 }
 
 void HandOut::serve_delivery_wait() {

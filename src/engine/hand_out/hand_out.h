@@ -134,16 +134,27 @@ class HandOut {
   /// Those workers are at work and will soon wait again.
   static constexpr std::size_t kShare = 128;
 
+  /// Where the next tasks may come from. `store`: if the head of a ready lane is not in memory, it
+  /// is loaded. `memory`: only tasks in memory whose stored records are current. If the most urgent
+  /// task is not such a task, no task is chosen.
+  enum class Source : std::uint8_t { store, memory };
+  struct Choice {
+    Source source = Source::store;
+    const LoadedTask* until = nullptr;  // if given: only tasks that are more urgent
+  };
+
   // Choosing the queue.
   Result<std::vector<LeasedTask>> lease_from(const std::string& name, const LeaseRequest& request);
   Result<std::vector<LeasedTask>> lease_most_urgent(const LeaseRequest& request);
   std::vector<Queue*> queues_of(const LeaseRequest& request) const;
-  Result<Queue*> most_urgent(const std::vector<Queue*>& queues, const WorkerWait* wait);
+  Result<Queue*> most_urgent(const std::vector<Queue*>& queues, const WorkerWait* wait,
+                             Source source = Source::store);
 
   // Choosing the tasks.
   Result<std::vector<LeasedTask>> take_ready(Queue& queue, ReadyTasks& ready,
-                                             const LeaseRequest& request,
-                                             const LoadedTask* until = nullptr);
+                                             const LeaseRequest& request, const Choice& choice);
+  Result<std::vector<LoadedTask*>> pick(Queue& queue, ReadyTasks& ready, std::size_t most,
+                                        const Choice& choice);
   Result<std::vector<LeasedTask>> take_deliveries(Queue& queue, const LeaseRequest& request);
   Result<std::vector<LeasedTask>> take_run(Queue& queue, const LeaseRequest& request);
   std::vector<LeasedTask> hand_out_all(Queue& queue, const std::vector<LoadedTask*>& picked,
@@ -159,8 +170,6 @@ class HandOut {
   void finish_wait(WorkerWait& wait, Result<std::vector<LeasedTask>> answer);
   LeaseDone end_wait(WorkerWait& wait);
   std::size_t serve_now(Queue& queue, TaskTimers::Wheels have_fired);
-  Queue* next_for(const WorkerWait& wait) const;
-  std::vector<LeasedTask> take_now(Queue& queue, const LeaseRequest& request);
   void serve_delivery_wait();
   void end_delivery_wait(Result<std::vector<Delivery>> answer);
 

@@ -85,6 +85,11 @@ struct ReadyTasks {
   bool is_at_head(const LoadedTask& task) const noexcept {
     return !is_spilled() || task.ready_place() <= head_to;
   }
+  /// The most urgent task. Null if there is no task in memory, or if a task on disk comes before.
+  LoadedTask* head() const noexcept {
+    if (in_memory.empty() || !is_at_head(**in_memory.begin())) return nullptr;
+    return *in_memory.begin();
+  }
 };
 
 struct Queue {

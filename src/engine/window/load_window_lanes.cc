@@ -93,9 +93,7 @@ Result<void> LoadWindow::spill(ReadyTasks& ready, std::size_t count) {
 
 Result<LoadedTask*> LoadWindow::head_of(Queue& queue, ReadyTasks& ready) {
   while (true) {
-    if (!ready.in_memory.empty() && ready.is_at_head(**ready.in_memory.begin())) {
-      return *ready.in_memory.begin();
-    }
+    if (LoadedTask* const head = ready.head()) return head;
     if (!ready.is_spilled()) return static_cast<LoadedTask*>(nullptr);
     TRY(load_head(queue, ready));
   }
