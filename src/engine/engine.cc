@@ -86,7 +86,9 @@ void Engine::after_commit(Committed committed) {
 }
 
 Result<void> Engine::commit() {
+  DETENT_CHECK(!parts_->writer.is_writing());
   Result<void> result = parts_->records.commit();
+  DETENT_CHECK(!result || parts_->records.staged().empty());
   parts_->news.publish(result);
   if (stopped_by()) parts_->hand_out.fail_waits(*stopped_by());
   parts_->answers.tell(result, [this] { hand_out_due(); });

@@ -138,7 +138,9 @@ void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
     for (LoadedTask* const task : ran_out) parts_->tasks.timers().set(*task, retry);
     return;
   }
+  DETENT_CHECK(records->size() == ran_out.size());
   for (std::size_t i = 0; i < ran_out.size(); ++i) {
+    DETENT_CHECK(ran_out[i]->state == TaskState::leased);
     Result<Task>& record = (*records)[i];
     if (!record) {
       parts_->tasks.set_aside(*ran_out[i]);
@@ -172,6 +174,7 @@ bool Engine::is_due_soon() const {
 
 /// Hands out due tasks until `written` is rung.
 void Engine::hand_out_until(Doorbell& written) {
+  DETENT_CHECK(parts_->writer.is_writing());
   for (bool is_written = false; !is_written;) {
     hand_out_due();
     std::optional<Tick> next = parts_->tasks.timers().next_wakeup();

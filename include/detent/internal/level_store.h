@@ -139,6 +139,13 @@ class LevelStore {
     });
     DETENT_CHECK(count == size_);
   }
+  /// Stops the process unless all waiting and admitted timers are due at or before `end`.
+  /// O(timers).
+  void check_waiting(Tick end) const noexcept {
+    lists_.for_each([this, end](unsigned list, auto, const Entry& entry) {
+      if (list == waiting_ || list == admitted_) DETENT_CHECK(entry.deadline <= end);
+    });
+  }
   void check_no_pass() const noexcept {
     DETENT_CHECK(overdue_.empty() && batch_empty() && lists_.empty(admitted_));
   }

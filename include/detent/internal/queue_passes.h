@@ -76,7 +76,8 @@ concept PassStore = requires(S& store, const S& unchanged, typename S::Entry& en
 /// - Outside a pass the current batch is empty, and now() == end() == the base of the store.
 /// - In a pass, now() <= end(), and the base of the store is <= end().
 /// - A timer that was scheduled since the pass began, with a deadline at or before end(), waits or
-///   is admitted: it belongs to a later pass.
+///   is admitted: it belongs to a later pass. No other timer waits or is admitted, so every such
+///   timer is due at or before end().
 class QueuePasses {
  public:
   explicit QueuePasses(Tick now) noexcept : now_(now), end_(now) {}
@@ -113,6 +114,7 @@ class QueuePasses {
   template <PassStore Store>
   void check_invariants(const Store& store) const noexcept {
     store.check_invariants();
+    store.check_waiting(end_);
     DETENT_CHECK(now_ <= end_ && store.base() <= end_);
     if (in_pass_) return;
     store.check_no_pass();

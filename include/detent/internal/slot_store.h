@@ -192,6 +192,12 @@ class SlotStore {
     });
     DETENT_CHECK(count == size_);
   }
+  void check_waiting(Tick end) const noexcept {
+    for (const LinkList* list : {&waiting_, &admitted_}) {
+      for_each_link(*list,
+                    [this, end](Link& link) { DETENT_CHECK(due_at(Timer::of(link)) <= end); });
+    }
+  }
   void check_no_pass() const noexcept {
     DETENT_CHECK(sorted_.empty() && batch_list_.empty() && admitted_.empty());
     DETENT_CHECK(slots_.reached() == width_.last_number(base_));

@@ -113,6 +113,13 @@ class SortedStore {
     DETENT_CHECK(future_.empty() || future_.first_deadline() > base_ ||
                  (may_fire && future_.first_deadline() == base_));
   }
+  void check_waiting(Tick end) const noexcept {
+    for_each([this, end](const Timer& timer) {
+      const SortedPlace place = Order::place_of(timer);
+      const bool waits = place == place_of_pile(waiting_) || place == place_of_pile(admitted_);
+      DETENT_CHECK(!waits || timer.deadline() <= end);
+    });
+  }
   void check_no_pass() const noexcept {
     DETENT_CHECK(overdue_.empty() && piles_[admitted_].empty() && piles_[placed_].empty());
   }

@@ -39,6 +39,7 @@ concept QueueStore = PassStore<S> &&
   { store.cancel(timer) } -> std::same_as<bool>;
   store.schedule(timer, tick, tick);
   unchanged.check_invariants();
+  unchanged.check_waiting(tick);
   unchanged.check_no_pass();
 };
 

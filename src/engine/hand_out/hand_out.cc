@@ -45,6 +45,7 @@ HandOut::HandOut(Parts parts, std::uint64_t shard)
 HandOut::~HandOut() = default;
 
 void HandOut::begin(std::uint64_t epoch) noexcept {
+  DETENT_CHECK(epoch > epoch_);
   epoch_ = epoch;
   waits_.begin_names(epoch << 32);
 }
@@ -256,6 +257,7 @@ std::size_t HandOut::serve_next(Queue& queue) {
     return 0;
   }
   WorkerWait& wait = *queue.waits.begin()->second;
+  DETENT_CHECK(!wait.queues.empty());
   Queue* from = &queue;
   if (wait.queues.size() > 1) {
     const Result<Queue*> first = most_urgent(wait.queues, &wait);
@@ -334,6 +336,7 @@ std::vector<LeasedTask> HandOut::hand_out_all(Queue& queue, const std::vector<Lo
                                               std::vector<Result<Task>> records,
                                               const LeaseRequest& request) {
   std::vector<LeasedTask> leased;
+  DETENT_CHECK(records.size() == picked.size());
   leased.reserve(picked.size());
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < picked.size(); ++i) {
@@ -351,6 +354,9 @@ std::vector<LeasedTask> HandOut::hand_out_all(Queue& queue, const std::vector<Lo
 }
 
 LeasedTask HandOut::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request) {
+  DETENT_CHECK(epoch_ != 0);
+  DETENT_CHECK(task.id == loaded.id() && task.standing == Standing::live);
+  DETENT_CHECK(task.attempts == loaded.attempts);
   const WallTime now = parts_.time.wall_now();
   ++parts_.news.counters().leased;
   parts_.news.tell(loaded.id(), *loaded.queue, TaskEvent::leased,
@@ -358,7 +364,9 @@ LeasedTask HandOut::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& 
   const milliseconds timeout =
       request.visibility_timeout.value_or(task.rules.visibility_timeout.value_or(
           loaded.queue->record.settings.visibility_timeout.value_or(kDefaultVisibilityTimeout)));
-  last_lease_ = TaskId{last_lease_}.on_shard(shard_).next().value;
+  const std::uint64_t number = TaskId{last_lease_}.on_shard(shard_).next().value;
+  DETENT_CHECK(number > last_lease_);
+  last_lease_ = number;
   parts_.tasks.open_lease(last_lease_,
                           {.task = &loaded,
                            .epoch = epoch_,
@@ -408,6 +416,7 @@ Result<std::vector<Delivery>> HandOut::lease_deliveries(const DeliveryRequest& r
     if (!tasks) break;
     const std::optional<QueueWebhook>& webhook = queue.record.settings.webhook;
     for (LeasedTask& task : *tasks) {
+      DETENT_CHECK(webhook || !task.task.webhook.empty());
       std::string url = task.task.webhook.empty() ? webhook->url : task.task.webhook;
       deliveries.push_back({.leased = std::move(task), .url = std::move(url)});
       if (webhook) deliveries.back().keys = webhook->keys;
@@ -425,6 +434,7 @@ void HandOut::lease_deliveries_or_wait(const DeliveryRequest& request, const Hel
     parts_.answers.answer(std::move(done), std::move(ready));
     return;
   }
+  DETENT_CHECK(delivery_wait_ == nullptr);
   delivery_wait_ = std::make_unique<DeliveryWait>(DeliveryWait{request, held, std::move(done)});
 }
 

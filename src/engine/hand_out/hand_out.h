@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "detent/check.h"
 #include "detent/tick.h"
 #include "engine/hand_out/waiting_workers.h"
 #include "engine/queues/hand_out_turns.h"
@@ -69,7 +70,10 @@ class HandOut {
   void note_number(std::uint64_t number) noexcept;
   /// A commit is over, and the answers that waited for it were sent. So all holders know their
   /// leases.
-  void note_told() noexcept { told_to_ = last_lease_; }
+  void note_told() noexcept {
+    DETENT_CHECK(told_to_ <= last_lease_);
+    told_to_ = last_lease_;
+  }
   /// Whether the holder of a lease has got the answer.
   bool is_told(std::uint64_t number, const Lease& lease) const noexcept {
     return lease.is_told || number <= told_to_;

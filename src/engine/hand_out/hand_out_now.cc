@@ -42,6 +42,7 @@ std::size_t HandOut::serve_now(TaskTimers::Wheels have_fired) {
 std::size_t HandOut::serve_now(Queue& queue, TaskTimers::Wheels have_fired) {
   if (queue.waits.empty() || !queue.has_work()) return 0;
   WorkerWait& wait = *queue.waits.begin()->second;
+  DETENT_CHECK(!wait.queues.empty());
   const auto has_fired = [have_fired](const Queue* of) { return have_fired[of->wheel]; };
   if (!std::ranges::all_of(wait.queues, has_fired)) return 0;
   const Result<Queue*> next = most_urgent(wait.queues, &wait, Source::memory);

@@ -10,10 +10,12 @@ void WaitingWorkers::add(WorkerWait wait, Tick until) {
   WorkerWait& kept = waits_.emplace();
   wait.index = kept.index;
   kept = std::move(wait);
-  by_id_.emplace(kept.id, &kept);
+  const bool is_new = by_id_.emplace(kept.id, &kept).second;
+  DETENT_CHECK(is_new);
   wheel_.schedule(kept.index, until);
   std::erase_if(kept.queues,
                 [&](Queue* queue) { return !queue->waits.emplace(kept.id, &kept).second; });
+  DETENT_CHECK(!kept.queues.empty());
 }
 
 WorkerWait* WaitingWorkers::find(WaitId id) const noexcept {
@@ -24,9 +26,13 @@ WorkerWait* WaitingWorkers::find(WaitId id) const noexcept {
 WorkerWait WaitingWorkers::take(WorkerWait& wait) {
   WorkerWait taken = std::move(wait);
   wheel_.cancel(taken.index);
-  by_id_.erase(taken.id);
+  std::size_t erased = by_id_.erase(taken.id);
+  DETENT_CHECK(erased == 1);
   waits_.erase(taken.index);
-  for (Queue* const queue : taken.queues) queue->waits.erase(taken.id);
+  for (Queue* const queue : taken.queues) {
+    erased = queue->waits.erase(taken.id);
+    DETENT_CHECK(erased == 1);
+  }
   return taken;
 }
 

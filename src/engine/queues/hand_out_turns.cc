@@ -22,19 +22,23 @@ void HandOutTurns::want_delivery(Queue& queue) {
 Queue& HandOutTurns::take_to_serve() {
   DETENT_CHECK(!to_serve_.empty());
   Queue& queue = *to_serve_.front();
+  DETENT_CHECK(queue.to_serve);
   to_serve_.pop_front();
   queue.to_serve = false;
   return queue;
 }
 
 void HandOutTurns::take_to_serve(Queue& queue) {
-  std::erase(to_serve_, &queue);
+  DETENT_CHECK(queue.to_serve);
+  const std::size_t erased = std::erase(to_serve_, &queue);
+  DETENT_CHECK(erased == 1);
   queue.to_serve = false;
 }
 
 Queue& HandOutTurns::take_to_deliver() {
   DETENT_CHECK(!to_deliver_.empty());
   Queue& queue = *to_deliver_.front();
+  DETENT_CHECK(queue.to_deliver);
   to_deliver_.pop_front();
   queue.to_deliver = false;
   return queue;
@@ -42,6 +46,7 @@ Queue& HandOutTurns::take_to_deliver() {
 
 void HandOutTurns::hold(Queue& queue) {
   DETENT_CHECK(!queue.to_deliver && !queue.is_held());
+  DETENT_CHECK(queue.record.settings.webhook && queue.webhooks.empty());
   queue.held_turn = ++last_held_turn_;
   held_[queue.record.settings.webhook->url].emplace(queue.held_turn, &queue);
 }
@@ -53,6 +58,7 @@ void HandOutTurns::release_held(std::span<const std::string> still_held) {
       continue;
     }
     for (const auto& [turn, queue] : it->second) {
+      DETENT_CHECK(queue->held_turn == turn && !queue->to_deliver);
       queue->held_turn = 0;
       queue->to_deliver = true;
       to_deliver_.push_back(queue);
@@ -72,19 +78,22 @@ void HandOutTurns::release(Queue& queue) {
 void HandOutTurns::let_go(Queue& queue) {
   const auto held = held_.find(queue.record.settings.webhook->url);
   DETENT_CHECK(held != held_.end());
-  held->second.erase(std::exchange(queue.held_turn, 0));
+  const std::size_t erased = held->second.erase(std::exchange(queue.held_turn, 0));
+  DETENT_CHECK(erased == 1);
   if (held->second.empty()) held_.erase(held);
 }
 
 void HandOutTurns::serve_later(Queue& queue, Tick at) {
   if (queue.serve_at != 0) return;
+  DETENT_CHECK(at != 0);
   queue.serve_at = at;
   serve_at_.emplace(at, &queue);
 }
 
 void HandOutTurns::forget_time(Queue& queue) {
   if (queue.serve_at == 0) return;
-  serve_at_.erase({queue.serve_at, &queue});
+  const std::size_t erased = serve_at_.erase({queue.serve_at, &queue});
+  DETENT_CHECK(erased == 1);
   queue.serve_at = 0;
 }
 

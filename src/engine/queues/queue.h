@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "detent/check.h"
 #include "detent/clock.h"
 #include "detent/tick.h"
 #include "engine/queues/hand_out_rate.h"
@@ -36,6 +37,7 @@ inline constexpr Place kNotCut = end_of(Lane::due);
 
 /// The greatest place before `place`. Requires: the id of `place` is not 0.
 inline Place just_before(Place place) noexcept {
+  DETENT_CHECK(place.id.value > 0);
   --place.id.value;
   return place;
 }
@@ -57,6 +59,11 @@ struct ReadyTasks {
   Place head_to = {};                  // invariant 1 of load_window.h; in the lane
   std::uint64_t loaded_from_lane = 0;  // tasks in memory whose place is in the lane
 
+  /// A record leaves the lane.
+  void take_from_lane() noexcept {
+    DETENT_CHECK(in_lane > 0);
+    --in_lane;
+  }
   /// Starts with an empty head.
   void begin(std::uint32_t number) noexcept {
     lane = number;
@@ -128,6 +135,7 @@ struct Queue {
   std::map<WaitId, WorkerWait*> waits;  // in order of arrival
 
   void set_number(std::uint32_t number) noexcept {
+    DETENT_CHECK(loaded == 0);  // no task in memory has a place in a lane of another number
     record.number = number;
     ready.begin(number);
     webhooks.begin(number | kWebhookLane);

@@ -47,11 +47,16 @@ Queue& QueueRegistry::restore(const QueueRecord& record) {
 }
 
 void QueueRegistry::note_change(Queue& queue) {
-  if (queue.record.number == 0) queue.set_number(++last_number_);
+  if (queue.record.number == 0) {
+    queue.set_number(++last_number_);
+    DETENT_CHECK((last_number_ & kWebhookLane) == 0);
+  }
   if (!std::exchange(queue.is_changed, true)) changed_.push_back(&queue);
 }
 
 void QueueRegistry::remove(Queue& queue) {
+  DETENT_CHECK(queue.record.waiting == 0 && queue.record.dead == 0);
+  DETENT_CHECK(queue.loaded == 0 && queue.leased == 0);
   const std::string name = queue.record.queue;
   if (std::ranges::find(removed_, name) == removed_.end()) removed_.push_back(name);
   if (std::exchange(queue.is_changed, false)) std::erase(changed_, &queue);
@@ -62,6 +67,10 @@ void QueueRegistry::remove(Queue& queue) {
 void QueueRegistry::forget_if_unused(Queue& queue) {
   if (queue.record.number != 0 || queue.to_serve || queue.serve_at != 0) return;
   if (!queue.waits.empty()) return;
+  // Nothing may point at the queue any more.
+  DETENT_CHECK(queue.loaded == 0 && !queue.is_changed);
+  DETENT_CHECK(!queue.to_deliver && !queue.is_held() && !queue.is_cut());
+  DETENT_CHECK(sizes_.at(queue.size_place).queue == &queue);
   sizes_[queue.size_place] = sizes_.back();
   sizes_[queue.size_place].queue->size_place = queue.size_place;
   sizes_.pop_back();
@@ -74,6 +83,9 @@ void QueueRegistry::take_changes(WriteBatch& batch) {
     QueueRecord& record = queue->record;
     // The payload bytes of a task whose record could not be read are unknown and still counted.
     if (record.waiting == 0 && record.dead == 0) record.bytes = 0;
+    DETENT_CHECK(record.number != 0 && record.number <= last_number_);
+    DETENT_CHECK(record.waiting >= queue->loaded);
+    DETENT_CHECK(record.waiting >= record.in_ready_lane + record.in_webhook_lane);
     note_counts(*queue);
     batch.queues.push_back(queue->record);
   }

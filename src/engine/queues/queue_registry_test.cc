@@ -58,10 +58,11 @@ TEST(QueueRegistry, SumsAndLargestAreThoseOfTheRecordsHoweverTheyChange) {
       }
       default:
         registry.note_change(queue);
-        queue.record.waiting = rng.below(100);
         queue.record.dead = rng.below(100);
         queue.record.in_ready_lane = rng.below(100);
         queue.record.in_webhook_lane = rng.below(100);
+        queue.record.waiting =
+            queue.record.in_ready_lane + queue.record.in_webhook_lane + rng.below(100);
         break;
     }
     const QueueCounts counts = registry.counts();
@@ -157,6 +158,19 @@ TEST(QueueRegistry, AQueueWithoutATaskIsKeptWhileSomebodyWaitsForIt) {
   queue.serve_at = 0;
   registry.forget_if_unused(queue);
   EXPECT_EQ(registry.size(), 0u);
+}
+
+TEST(QueueRegistryDeathTest, CountsBelowZeroStopTheProcess) {
+  QueueRegistry registry(0);
+  Queue& queue = registry.queue_of("q");
+  registry.note_change(queue);
+  EXPECT_DEATH(queue.ready.take_from_lane(), "check failed");
+  queue.record.in_ready_lane = 1;  // but no task waits
+  WriteBatch batch;
+  EXPECT_DEATH(registry.take_changes(batch), "check failed");
+  queue.record.waiting = 1;
+  registry.take_changes(batch);
+  EXPECT_DEATH(registry.remove(queue), "check failed");
 }
 
 }  // namespace

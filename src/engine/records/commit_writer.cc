@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "detent/check.h"
+
 namespace detent {
 
 using std::chrono::milliseconds;
@@ -12,6 +14,8 @@ void CommitWriter::write_beside(std::function<bool()> is_wanted, WhileWriting me
 }
 
 Result<void> CommitWriter::write(const WriteBatch& batch, Durability durability) {
+  DETENT_CHECK(!stopped_by_);
+  DETENT_CHECK(!is_writing_);
   if (!is_beside_wanted_ || !is_beside_wanted_()) return store_.write(batch, durability);
   is_writing_ = true;
   Result<void> written = store_.write_while(batch, durability, meanwhile_);
@@ -40,6 +44,7 @@ Result<void> CommitWriter::commit(const WriteBatch& batch) {
 Result<void> CommitWriter::write_moved(const WriteBatch& batch) {
   if (stopped_by_) return *stopped_by_;
   if (batch.empty()) return ok();
+  DETENT_CHECK(!must_sync_);  // these changes would be synced with the next commit only
   if (Result<void> written = write(batch, Durability::buffered); !written) {
     return stop(std::move(written).error());
   }

@@ -111,6 +111,7 @@ void DueHistogram::add(WallTime due_at, WallTime created_at, std::int64_t change
     last_ = &group_of(bin);
     mark(*last_);
   }
+  DETENT_CHECK(last_->is_changed);  // otherwise the next commit would not write this change
   last_->counts[static_cast<std::size_t>(bin.number - last_->first.number)] += change;
 }
 

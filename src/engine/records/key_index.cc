@@ -1,5 +1,7 @@
 #include "engine/records/key_index.h"
 
+#include "detent/check.h"
+
 namespace detent {
 
 Result<std::optional<KeyRecord>> KeyIndex::find(std::uint32_t queue, std::string_view key,
@@ -10,6 +12,7 @@ Result<std::optional<KeyRecord>> KeyIndex::find(std::uint32_t queue, std::string
 }
 
 void KeyIndex::put(KeyRecord record) {
+  DETENT_CHECK(!record.key.empty());
   std::pair key(record.queue, record.key);
   staged_.insert_or_assign(std::move(key), std::move(record));
 }
@@ -22,6 +25,7 @@ Result<void> KeyIndex::expire(std::uint32_t queue, std::string_view key, TaskId 
   }
   if (!record) return std::move(record).error();
   if (!*record || (*record)->id != id) return ok();
+  DETENT_CHECK((*record)->queue == queue && (*record)->key == key);
   (*record)->expires_at = expires_at;
   put(**std::move(record));
   return ok();

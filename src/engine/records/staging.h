@@ -20,7 +20,7 @@ namespace detent {
 class Staging {
  public:
   /// A task gets this record at this place. `from` is the place that it leaves (empty for a new
-  /// task).
+  /// task): where this turn has put it last, or else where the store has it.
   void put(std::optional<Place> from, StoredTask to);
   /// The task at `place` is removed.
   void erase(Place place);

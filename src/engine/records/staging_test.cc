@@ -53,7 +53,7 @@ TEST(Staging, TakeLeavesItEmptyAndKeepsTheOrderOfFirstTouch) {
   Staging staging;
   staging.put(std::nullopt, stored(2, 10));
   staging.put(std::nullopt, stored(1, 10));
-  staging.put(std::nullopt, stored(2, 20));
+  staging.put(stored(2, 10).place, stored(2, 20));
   const WriteBatch batch = staging.take();
   ASSERT_EQ(batch.puts.size(), 2u);
   EXPECT_EQ(batch.puts[0].to.place.id, TaskId{2});
@@ -71,6 +71,17 @@ TEST(Staging, TellsTheTasksOfAQueueThatWereNotRemoved) {
   }
   staging.erase(stored(3, 10).place);
   EXPECT_EQ(staging.tasks_of("q"), std::vector{TaskId{1}});
+}
+
+TEST(StagingDeathTest, ATaskIsNeverStagedFromTwoPlaces) {
+  Staging staging;
+  staging.put(stored(1, 10).place, stored(1, 20));
+  EXPECT_DEATH(staging.put(stored(1, 10).place, stored(1, 30)), "check failed");
+  EXPECT_DEATH(staging.put(std::nullopt, stored(1, 30)), "check failed");
+  EXPECT_DEATH(staging.erase(stored(1, 10).place), "check failed");
+  staging.erase(stored(1, 20).place);
+  EXPECT_DEATH(staging.erase(stored(1, 20).place), "check failed");
+  staging.put(std::nullopt, stored(1, 30));
 }
 
 }  // namespace

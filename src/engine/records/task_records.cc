@@ -8,7 +8,8 @@
 namespace detent {
 
 void TaskRecords::put(Queue& queue, std::optional<Place> from, StoredTask to) {
-  if (from && from->lane == Lane::ready) --queue.ready_at(*from).in_lane;
+  DETENT_CHECK(to.task.queue == queue.record.queue);
+  if (from && from->lane == Lane::ready) queue.ready_at(*from).take_from_lane();
   if (to.place.lane == Lane::ready) ++queue.ready_at(to.place).in_lane;
   // The wall clock was put back.
   if (to.place.lane == Lane::ended && to.place <= forgotten_to_) {
@@ -19,7 +20,7 @@ void TaskRecords::put(Queue& queue, std::optional<Place> from, StoredTask to) {
 }
 
 void TaskRecords::erase(Queue& queue, Place from) {
-  if (from.lane == Lane::ready) --queue.ready_at(from).in_lane;
+  if (from.lane == Lane::ready) queue.ready_at(from).take_from_lane();
   queues_.note_change(queue);
   staging_.erase(from);
 }
@@ -28,12 +29,15 @@ void TaskRecords::uncount(Queue& queue, TaskId id, WallTime due_at, WallTime cre
                           std::size_t payload_bytes) {
   schedules_.task_ended(id);
   due_counts_.add(due_at, created_at, -1);
+  DETENT_CHECK(queue.record.waiting > 0);
   --queue.record.waiting;
+  DETENT_CHECK(queue.record.bytes >= payload_bytes);
   queue.record.bytes -= payload_bytes;
 }
 
 void TaskRecords::set_aside(std::span<const Place> places) {
   if (places.empty()) return;
+  DETENT_CHECK(!writer_.is_writing());
   for (const Place& place : places) {
     ahead_.erase(place.id.value);
     schedules_.task_ended(place.id);
@@ -67,6 +71,7 @@ Result<std::vector<Result<Task>>> TaskRecords::read_all(const std::vector<Loaded
       records.push_back(std::move(*next_stored++));
     }
   }
+  DETENT_CHECK(next_stored == stored.end() && records.size() == tasks.size());
   return records;
 }
 
@@ -104,6 +109,9 @@ WriteBatch TaskRecords::take_staged() {
   batch.removed_schedules = std::move(removed_schedules);
   batch.due_counts = due_counts_.take_changes();
   batch.last_id = last_id_;
+  // The ids of the next engine begin above this id.
+  DETENT_CHECK(batch.last_id >= store_.last_id().on_shard(batch.last_id.shard()));
+  DETENT_CHECK(staging_.empty() && keys_.empty());
   return batch;
 }
 

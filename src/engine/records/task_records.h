@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "detent/check.h"
 #include "engine/queues/queue_registry.h"
 #include "engine/records/commit_writer.h"
 #include "engine/records/due_histogram.h"
@@ -79,7 +80,11 @@ class TaskRecords {
 
   /// The highest id given out so far.
   TaskId last_id() const noexcept { return last_id_; }
-  void note_id(TaskId id) noexcept { last_id_ = id; }
+  /// Requires: no id was given out above `id`.
+  void note_id(TaskId id) noexcept {
+    DETENT_CHECK(id >= last_id_);
+    last_id_ = id;
+  }
 
   /// Writes the staged records, whose changes will be acknowledged. Errors: as
   /// CommitWriter::commit().

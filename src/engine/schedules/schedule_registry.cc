@@ -133,7 +133,8 @@ ScheduleRegistry::Entry& ScheduleRegistry::add(ScheduleRecord record) {
   entry->record = std::move(record);
   read_rule(*entry);
   Entry& added = *entry;
-  schedules_.emplace(added.schedule().name, std::move(entry));
+  const bool is_new = schedules_.emplace(added.schedule().name, std::move(entry)).second;
+  DETENT_CHECK(is_new);
   return added;
 }
 
@@ -177,6 +178,7 @@ Result<void> ScheduleRegistry::remove(const std::string& name) {
   forget_awaited(*entry);
   if (entry->is_changed) std::erase(changed_, entry);
   if (std::ranges::find(removed_, name) == removed_.end()) removed_.push_back(name);
+  DETENT_CHECK(!entry->wake && entry->awaited.value == 0);
   schedules_.erase(name);
   return ok();
 }
@@ -301,6 +303,7 @@ ScheduleRegistry::Changes ScheduleRegistry::take_changes() {
   Changes changes;
   changes.removed = std::exchange(removed_, {});
   for (Entry* const entry : std::exchange(changed_, {})) {
+    DETENT_CHECK(entry->is_changed);
     entry->is_changed = false;
     changes.schedules.push_back(entry->record);
   }
@@ -321,9 +324,13 @@ void ScheduleRegistry::read_rule(Entry& entry) {
 }
 
 void ScheduleRegistry::set_wake(Entry& entry, std::optional<WallTime> wake) {
+  const std::size_t before = wakes_.size() - (entry.wake ? 1 : 0);
   if (entry.wake) wakes_.erase(&entry);
+  DETENT_CHECK(wakes_.size() == before);
   entry.wake = wake;
-  if (wake) wakes_.insert(&entry);
+  if (!wake) return;
+  wakes_.insert(&entry);
+  DETENT_CHECK(wakes_.size() == before + 1);
 }
 
 void ScheduleRegistry::wake_for_next(Entry& entry) {
@@ -347,6 +354,7 @@ void ScheduleRegistry::task_ended(TaskId id) {
   const auto it = awaited_.find(id.value);
   if (it == awaited_.end()) return;
   Entry& entry = *it->second;
+  DETENT_CHECK(entry.awaited == id);
   forget_awaited(entry);
   wake_for_next(entry);
 }
@@ -406,6 +414,7 @@ Result<void> ScheduleRegistry::decide_queued(Entry& entry, OccurrenceTasks& task
   if (!progress.queued_at || entry.awaited.value != 0) return ok();
   ASSIGN_OR_RETURN(const bool lives, tasks.lives(progress.last_task));
   if (lives) {
+    DETENT_CHECK(progress.last_task.value != 0);
     entry.awaited = progress.last_task;
     awaited_[entry.awaited.value] = &entry;
     return ok();
@@ -455,6 +464,7 @@ Result<void> ScheduleRegistry::occur(Entry& entry, WallTime occurrence, Occurren
   } else {
     ++progress.overlapped;
   }
+  DETENT_CHECK(occurrence > progress.decided_to);  // otherwise it would be decided twice
   progress.decided_to = occurrence;
   note_change(entry);
   return ok();

@@ -37,6 +37,7 @@ class CommandTurns {
     DETENT_CHECK(!empty());
     const auto next = ring_.front();
     ring_.pop_front();
+    DETENT_CHECK(!next->second.empty());
     Command command = std::move(next->second.front());
     next->second.pop_front();
     if (next->second.empty()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "detent/check.h"
 #include "detent/unique_function.h"
 
 namespace detent {
@@ -14,7 +15,10 @@ class Answers {
  public:
   using Committed = UniqueFunction<void(const Result<void>&)>;
 
-  void after_commit(Committed committed) { waiting_.push_back(std::move(committed)); }
+  void after_commit(Committed committed) {
+    DETENT_CHECK(committed);
+    waiting_.push_back(std::move(committed));
+  }
   /// After the next commit, calls `done` with `answer`, or with the error of the commit.
   template <class T>
   void answer(UniqueFunction<void(Result<T>)> done, Result<T> answer) {

@@ -23,6 +23,7 @@
 #include <optional>
 #include <utility>
 
+#include "detent/check.h"
 #include "store/lasting_keys.h"
 
 namespace detent {
@@ -148,6 +149,7 @@ Result<std::size_t> FarVerbs::hand_over(std::span<const Task> tasks) {
   std::vector<std::string> names;
   for (const Task* const task : on_disk) names.push_back(forgotten_key(task->id));
   ASSIGN_OR_RETURN(const std::vector<KeyRecord> forgotten, parts_.store.find_keys(kNoQueue, names));
+  DETENT_CHECK(records.size() == places.size());
   std::vector<TaskId> gone;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!records[i] || *records[i] != *on_disk[i]) continue;

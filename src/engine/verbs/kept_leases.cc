@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "detent/check.h"
 #include "task/lifecycle.h"
 #include "task/limits.h"
 
@@ -75,6 +76,7 @@ void KeptLeases::keep(std::uint64_t number, const Lease& lease) {
   std::string key = std::string(kLease) + std::to_string(parts_.epoch) + " " + to_string(token) +
                     " " + std::to_string(lease.since.time_since_epoch().count()) + " ";
   key += lease.worker.substr(0, kMaxKeyBytes - key.size());  // for people only
+  DETENT_CHECK(task.state == TaskState::leased && task.lease == number);
   const Tick now = parts_.time.now();
   const Tick left = std::max(parts_.tasks.timers().tick_of(task), now) - now;
   const WallTime until = parts_.time.wall_after(milliseconds{static_cast<std::int64_t>(left)});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "detent/check.h"
 #include "task/lifecycle.h"
 
 namespace detent {
@@ -189,6 +190,7 @@ Result<TaskSnapshot> TaskVerbs::get(TaskId id) {
   ASSIGN_OR_RETURN(FoundTask found, parts_.tasks.find(id));
   TaskSnapshot view{.task = std::move(found.stored.task), .state = found.state};
   if (found.state == TaskState::leased) {
+    DETENT_CHECK(found.loaded != nullptr);
     const Lease& lease = parts_.tasks.leases().at(found.loaded->lease);
     view.holder = LeaseHolder{.since = lease.since, .worker = lease.worker, .late = lease.late};
   }
@@ -238,6 +240,7 @@ Result<TaskSnapshot> TaskVerbs::edit(TaskId id, const TaskEdit& edit) {
     const std::size_t before = task.payload.data.size();
     const std::size_t after = edit.payload->data.size();
     if (after > before) TRY(check_bytes(queue, after - before));
+    DETENT_CHECK(queue.record.bytes >= before);
     queue.record.bytes += after;
     queue.record.bytes -= before;
     task.payload = *edit.payload;

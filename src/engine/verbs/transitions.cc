@@ -35,6 +35,7 @@ TaskEvent event_of(TaskVerb verb) {
 /// Stages a live task at its place in the due order. The task is also in memory if the place is
 /// within the window. `from` is the place that it leaves (empty for a new task).
 void Transitions::place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline) {
+  DETENT_CHECK(task.standing == Standing::live && task.id.value != 0);
   task.due_at = deadline.due_at;
   parts_.records.due_counts().add(task.due_at, task.created_at, +1);
   queue.had_webhooks |= !task.webhook.empty();
@@ -47,6 +48,7 @@ void Transitions::place(Queue& queue, Task task, std::optional<Place> from, Dead
       parts_.tasks.load(task, place, deadline);
       break;
     case due_order:
+      DETENT_DCHECK(parts_.tasks.find_loaded(task.id) == nullptr);
       break;
   }
   parts_.records.put(queue, from, {.place = place, .task = std::move(task)});
@@ -72,6 +74,7 @@ TaskState Transitions::due_state(TaskState next, const Deadline& deadline) const
 // ---- a new task ----
 
 void Transitions::add(Queue& queue, Task task, TaskVerb verb, Deadline deadline) {
+  DETENT_CHECK(queue.record.number != 0);
   const TaskState next = state_after(std::nullopt, verb);
   if (next == TaskState::dead) {
     parts_.news.tell(task.id, queue, TaskEvent::scheduled, next);
@@ -100,6 +103,7 @@ TaskSnapshot Transitions::reschedule(FoundTask found, TaskVerb verb, Deadline de
   parts_.news.tell(task.id, queue, was_dead ? TaskEvent::redriven : TaskEvent::moved,
                    due_state(next, deadline));
   if (was_dead) {
+    DETENT_CHECK(found.loaded == nullptr && queue.record.dead > 0);
     task.standing = Standing::live;
     task.attempts = 0;
     --queue.record.dead;
@@ -201,6 +205,7 @@ void Transitions::run_out(const Lease& lease, Task task) {
 
 void Transitions::end_lease(LoadedTask& loaded, Task task, TaskVerb verb, milliseconds delay) {
   const TaskState next = state_after(loaded.state, verb);
+  DETENT_CHECK(task.id == loaded.id());
   Queue& queue = *loaded.queue;
   const Place from = loaded.place;
   const Deadline as_it_was{
@@ -209,6 +214,7 @@ void Transitions::end_lease(LoadedTask& loaded, Task task, TaskVerb verb, millis
   parts_.tasks.unload(loaded);
   if (next == TaskState::dead) {
     parts_.records.schedules().task_ended(from.id);
+    DETENT_CHECK(queue.record.waiting > 0);
     --queue.record.waiting;
     ++parts_.news.counters().dead;
     parts_.news.tell(from.id, queue, TaskEvent::dead, next);
@@ -240,6 +246,7 @@ Result<void> Transitions::remove(LoadedTask& loaded, TaskVerb verb) {
 
 Result<void> Transitions::remove(FoundTask found, TaskVerb verb) {
   const TaskState end = state_after(found.state, verb);
+  DETENT_CHECK(end == TaskState::completed || end == TaskState::cancelled);
   Task& task = found.stored.task;
   Queue& queue = parts_.queues.queue_of(task.queue);
   const QueueSettings& settings = queue.record.settings;
@@ -250,7 +257,9 @@ Result<void> Transitions::remove(FoundTask found, TaskVerb verb) {
   }
   tell_end(task.id, queue, end);
   if (found.state == TaskState::dead) {
+    DETENT_CHECK(queue.record.dead > 0);
     --queue.record.dead;
+    DETENT_CHECK(queue.record.bytes >= task.payload.data.size());
     queue.record.bytes -= task.payload.data.size();
   } else {
     parts_.records.uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());

@@ -95,10 +95,12 @@ Result<void> LoadWindow::load_page() {
   if (!page) return parts_.writer.stop(std::move(page).error());
   parts_.tasks.set_aside(page->damaged, nullptr);
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
+  DETENT_CHECK(!page->read_to || *page->read_to > loaded_to_);
   is_out_of_room_ = false;
   Place to{.lane = Lane::due, .at = until, .id = kLastId};
   if (page->read_to) to = *page->read_to;
   for (const auto& [place, task] : page->tasks) {
+    DETENT_CHECK(place > loaded_to_);
     Queue& queue = parts_.queues.queue_of(task.queue);
     if (queue.is_cut()) continue;
     const Deadline deadline = parts_.time.dated(task.due_at);
@@ -152,6 +154,7 @@ void LoadWindow::shrink() {
   for (auto out = first_out; out != scheduled.end(); ++out)
     parts_.tasks.unload(*parts_.tasks.find_loaded(out->id));
   for (auto in = scheduled.begin(); in != first_out; ++in) kept = std::max(kept, *in);
+  DETENT_CHECK(kept <= loaded_to_);
   loaded_to_ = kept;
   more_stored_ = true;
   drop_cuts();
@@ -234,6 +237,7 @@ Queue* LoadWindow::largest_queue(std::size_t (Queue::*count)() const noexcept) {
 void LoadWindow::cut(Queue& queue, const Place& place) {
   if (!queue.is_cut()) cut_queues_.push_back(&queue);
   queue.cut_to = std::min(queue.cut_to, just_before(place));
+  DETENT_CHECK(queue.cut_to.lane == Lane::due);
 }
 
 void LoadWindow::forget_cut(Queue& queue) {
@@ -281,6 +285,7 @@ bool LoadWindow::cut_largest() {
   };
   sample_tasks(kCutSamples, take);
   if (sample.empty()) sample_tasks(kAllSlots, take);
+  DETENT_CHECK(!sample.empty());  // the queue has scheduled tasks
   const auto first_out =
       sample.end() - static_cast<std::ptrdiff_t>((sample.size() + kShrinkPart - 1) / kShrinkPart);
   std::ranges::nth_element(sample, first_out);
@@ -316,6 +321,7 @@ Result<void> LoadWindow::load_behind_cut(const Place& from, Moves moves) {
   if (!page) return parts_.writer.stop(page.error());
   parts_.tasks.set_aside(page->damaged, nullptr);
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
+  DETENT_CHECK(!page->read_to || *page->read_to > from);
   std::vector<const Queue*> held_up;
   const auto goes_on = [&](const Queue& queue) {
     return queue.is_cut() && queue.cut_to >= from &&

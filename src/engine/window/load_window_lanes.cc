@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "detent/check.h"
 #include "engine/window/load_window.h"
 
 namespace detent {
@@ -38,6 +39,8 @@ bool LoadWindow::would_spill(const ReadyTasks& ready, const Place& place) const 
 
 void LoadWindow::put_in_lane(Queue& queue, std::optional<Place> from, Task task, Tick due) {
   ReadyTasks& ready = queue.ready_of(task);
+  DETENT_CHECK(task.standing == Standing::live);
+  DETENT_CHECK(parts_.tasks.find_loaded(task.id) == nullptr);
   const Place to = ready.place_of(task, {.at = task.due_at, .id = task.id});
   ready.put_behind_head(to);
   if (parts_.records.staged().empty()) staged_in_lanes_.clear();
@@ -59,6 +62,7 @@ Result<void> LoadWindow::spill_ready(Moves moves) {
   };
   sample_tasks(kLargestSamples, compare);
   if (largest == nullptr) sample_tasks(kAllSlots, compare);
+  DETENT_CHECK(largest != nullptr && !largest->in_memory.empty());
   TRY(spill(*largest, std::min(count_of(moves), parts_.tasks.ready() - ready_room())));
   return parts_.records.write_moved();
 }
@@ -71,6 +75,7 @@ Result<void> LoadWindow::spill(ReadyTasks& ready, std::size_t count) {
   }
   std::vector<LoadedTask*> to_move;  // the other tasks of `out` are in the lane already
   for (LoadedTask* task : out) {
+    DETENT_CHECK(task->state == TaskState::ready);
     if (task->place.lane != Lane::ready) to_move.push_back(task);
   }
   Result<std::vector<Result<Task>>> records = parts_.records.read_all(to_move);
@@ -110,9 +115,11 @@ Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
   for (const StoredTask& stored : page.tasks) {
     const TaskId id = stored.place.id;
     if (parts_.records.is_staged(id) || parts_.tasks.find_loaded(id) != nullptr) continue;
+    DETENT_CHECK(stored.place.queue == ready.lane && stored.place > ready.head_to);
     parts_.tasks.load(stored.task, stored.place, parts_.time.dated(stored.task.due_at));
   }
   const Place from = std::exchange(ready.head_to, page.read_to.value_or(end));
+  DETENT_CHECK(from < ready.head_to);
   load_staged(ready, from);
   // The lane has no more tasks behind the head.
   if (!page.read_to && ready.is_spilled()) {

@@ -30,6 +30,8 @@ LoadedTasks::LoadedTasks(Parts parts, std::size_t most_leased, std::size_t crowd
 // ---- coming and going ----
 
 void LoadedTasks::load(const Task& task, Place place, Deadline deadline) {
+  DETENT_CHECK(task.standing == Standing::live && task.id == place.id);
+  DETENT_CHECK(place.lane == Lane::due || place.lane == Lane::ready);
   LoadedTask& loaded = tasks_.emplace();
   const bool is_new = by_id_.emplace(place.id.value, &loaded).second;
   DETENT_CHECK(is_new);
@@ -47,6 +49,7 @@ void LoadedTasks::load(const Task& task, Place place, Deadline deadline) {
   loaded.has_webhook = !task.webhook.empty();
   loaded.queue->had_webhooks |= loaded.has_webhook;
   if (place.lane == Lane::ready) {
+    DETENT_CHECK(place.queue == loaded.ready_tasks().lane);
     // The task fired before and was not handed out. How much of that time a limit held it back is
     // unknown.
     loaded.ready_since = std::max(parts_.time.when(loaded.tick), parts_.lateness.opened_at());
@@ -69,12 +72,15 @@ void LoadedTasks::unload(LoadedTask& task) {
     parts_.turns.want_serving(queue);
   }
   if (task.place.lane == Lane::ready) {
+    DETENT_CHECK(task.ready_tasks().loaded_from_lane > 0 && loaded_from_lanes_ > 0);
     --task.ready_tasks().loaded_from_lane;
     --loaded_from_lanes_;
   }
+  DETENT_CHECK(queue.loaded > 0);
   --queue.loaded;
   timers_.cancel(task);
-  by_id_.erase(task.id().value);
+  const std::size_t erased = by_id_.erase(task.id().value);
+  DETENT_CHECK(erased == 1);
   tasks_.erase(task.index);
   // A map keeps the buckets of the time when it had most tasks. Making the map smaller is rare, so
   // it costs O(1) per task.
@@ -92,7 +98,7 @@ void LoadedTasks::set_aside(LoadedTask& task) {
 void LoadedTasks::lose(LoadedTask& task) {
   Queue& queue = *task.queue;
   parts_.records.uncount(queue, task.id(), task.due_at, task.created_at, task.payload_bytes);
-  if (task.place.lane == Lane::ready) --task.ready_tasks().in_lane;
+  if (task.place.lane == Lane::ready) task.ready_tasks().take_from_lane();
   parts_.queues.note_change(queue);
   unload(task);
 }
@@ -105,8 +111,10 @@ void LoadedTasks::set_aside(std::span<const Place> places, Queue* queue) {
     if (LoadedTask* const loaded = find_loaded(place.id)) {
       lose(*loaded);
     } else if (queue != nullptr) {
-      if (place.lane == Lane::ready) --queue->ready_at(place).in_lane;
-      --(place.lane == Lane::dead ? queue->record.dead : queue->record.waiting);
+      if (place.lane == Lane::ready) queue->ready_at(place).take_from_lane();
+      std::uint64_t& count = place.lane == Lane::dead ? queue->record.dead : queue->record.waiting;
+      DETENT_CHECK(count > 0);
+      --count;
       parts_.queues.note_change(*queue);
     }
   }
@@ -119,6 +127,7 @@ bool LoadedTasks::fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
                        std::vector<LoadedTask*>& ran_out) {
   const bool more = timers_.fire(wheel, now, limit, [&](std::uint32_t index) {
     LoadedTask& task = tasks_[index];
+    DETENT_CHECK(task.state == TaskState::leased || task.state == TaskState::scheduled);
     if (task.state == TaskState::leased) {
       ran_out.push_back(&task);
     } else if (task.queue->wheel != wheel) {
@@ -164,7 +173,9 @@ void LoadedTasks::enter_ready(LoadedTask& task) {
   DETENT_CHECK(task.state == TaskState::ready);
   // Usually the new task is the last in the order, so the search begins there.
   auto& ready = task.ready_tasks().in_memory;
+  const std::size_t before = ready.size();
   ready.insert(ready.end(), &task);
+  DETENT_CHECK(ready.size() == before + 1);  // two tasks never have the same place in the order
   ++ready_;
   if (task.queue->ready_in_memory() == 1) {
     task.queue->among_ready_at = with_ready_.size();
@@ -179,22 +190,26 @@ void LoadedTasks::enter_ready(LoadedTask& task) {
 }
 
 void LoadedTasks::leave_ready(LoadedTask& task) {
-  task.ready_tasks().in_memory.erase(&task);
+  const std::size_t erased = task.ready_tasks().in_memory.erase(&task);
+  DETENT_CHECK(erased == 1);
   --ready_;
   if (task.queue->ready_in_memory() == 0) {
+    DETENT_CHECK(with_ready_.at(task.queue->among_ready_at) == task.queue);
     with_ready_[task.queue->among_ready_at] = with_ready_.back();
     with_ready_.back()->among_ready_at = task.queue->among_ready_at;
     with_ready_.pop_back();
   }
   if (!task.is_urgent()) return;
+  DETENT_CHECK(task.queue->urgent > 0 && urgent_ > 0);
   --task.queue->urgent;
   --urgent_;
 }
 
 void LoadedTasks::open_lease(std::uint64_t number, Lease lease, Tick until) {
+  DETENT_CHECK(lease.task != nullptr && number != 0);
   LoadedTask& task = *lease.task;
-  leave_ready(task);
   task.state = state_after(task.state, TaskVerb::lease);
+  leave_ready(task);
   task.lease = number;
   ++task.queue->leased;
   task.queue->handed_out_at = parts_.clock.now();
@@ -207,6 +222,8 @@ void LoadedTasks::open_lease(std::uint64_t number, Lease lease, Tick until) {
 /// An expired lease has no timer any more. It is over even if the next commit fails.
 void LoadedTasks::drop_lease(const LoadedTask& task) {
   auto lease = leases_.extract(task.lease);
+  DETENT_CHECK(!lease.empty() && lease.mapped().task == &task);
+  DETENT_CHECK(task.queue->leased > 0);
   if (timers_.is_pending(task)) {
     ended_leases_.push_back(held_lease(task, std::move(lease.mapped())));
   }
@@ -258,7 +275,10 @@ std::size_t LoadedTasks::allowance(const Queue& queue) const {
 
 const Lease* LoadedTasks::find_lease(LeaseToken token) const noexcept {
   const auto it = leases_.find(token.number);
-  return it == leases_.end() || it->second.epoch != token.epoch ? nullptr : &it->second;
+  if (it == leases_.end() || it->second.epoch != token.epoch) return nullptr;
+  const LoadedTask& task = *it->second.task;
+  DETENT_CHECK(task.state == TaskState::leased && task.lease == token.number);
+  return &it->second;
 }
 
 // ---- finding and reading ----

@@ -21,6 +21,7 @@ TaskTimers::Wheel TaskTimers::wheel_for(Queue& queue) {
   } else if (queue.wheel != kCommon && queue.loaded < std::min<std::size_t>(2, crowd_)) {
     queue.wheel = kCommon;  // none of its other tasks has a timer in that wheel
   }
+  DETENT_CHECK(queue.wheel < wheels_.size());
   return queue.wheel;
 }
 

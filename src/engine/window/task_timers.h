@@ -23,6 +23,7 @@
 #include <optional>
 #include <vector>
 
+#include "detent/check.h"
 #include "detent/dense_wheel.h"
 #include "detent/tick.h"
 #include "engine/queues/loaded_task.h"
@@ -48,6 +49,7 @@ class TaskTimers {
   }
   /// Requires: is_pending(task).
   Tick tick_of(const LoadedTask& task) const noexcept {
+    DETENT_CHECK(is_pending(task));
     return wheels_[task.wheel].deadline_of(task.index);
   }
 
