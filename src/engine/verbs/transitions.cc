@@ -34,7 +34,7 @@ TaskEvent event_of(TaskVerb verb) {
 
 /// Stages a live task at its place in the due order. The task is also in memory if the place is
 /// within the window. `from` is the place that it leaves (empty for a new task).
-void Transitions::place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline) {
+void Transitions::place(Queue& queue, Task&& task, std::optional<Place> from, Deadline deadline) {
   DETENT_CHECK(task.standing == Standing::live && task.id.value != 0);
   task.due_at = deadline.due_at;
   parts_.records.due_counts().add(task.due_at, task.created_at, +1);
@@ -55,7 +55,7 @@ void Transitions::place(Queue& queue, Task task, std::optional<Place> from, Dead
 }
 
 /// Stages a dead task at its place in the dead lane of its queue.
-void Transitions::put_dead(Queue& queue, Task task, std::optional<Place> from) {
+void Transitions::put_dead(Queue& queue, Task&& task, std::optional<Place> from) {
   task.standing = Standing::dead;
   const Place rest{.lane = Lane::dead,
                    .queue = queue.record.number,
@@ -73,7 +73,7 @@ TaskState Transitions::due_state(TaskState next, const Deadline& deadline) const
 
 // ---- a new task ----
 
-void Transitions::add(Queue& queue, Task task, TaskVerb verb, Deadline deadline) {
+void Transitions::add(Queue& queue, Task&& task, TaskVerb verb, Deadline deadline) {
   DETENT_CHECK(queue.record.number != 0);
   const TaskState next = state_after(std::nullopt, verb);
   if (next == TaskState::dead) {

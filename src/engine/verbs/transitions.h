@@ -49,7 +49,7 @@ class Transitions {
   // The table must allow the verb: a verb that may be refused is checked with next_state() first.
 
   /// A new task. `verb` is schedule, restore or restore_dead. Requires: its queue has a number.
-  void add(Queue& queue, Task task, TaskVerb verb, Deadline deadline);
+  void add(Queue& queue, Task&& task, TaskVerb verb, Deadline deadline);
 
   // Without a lease.
 
@@ -84,8 +84,8 @@ class Transitions {
   Result<void> remove(LoadedTask& loaded, TaskVerb verb);
 
  private:
-  void place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline);
-  void put_dead(Queue& queue, Task task, std::optional<Place> from);
+  void place(Queue& queue, Task&& task, std::optional<Place> from, Deadline deadline);
+  void put_dead(Queue& queue, Task&& task, std::optional<Place> from);
   TaskState due_state(TaskState next, const Deadline& deadline) const;
   void tell_end(TaskId id, const Queue& queue, TaskState end);
 
