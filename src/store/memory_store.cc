@@ -76,7 +76,10 @@ void MemoryDisk::drop_expiry(std::uint32_t queue, const std::string& key) {
   std::erase_if(expiries_, [&](const auto& entry) { return entry.second == KeyName{queue, key}; });
 }
 
-MemoryStore::MemoryStore(MemoryDisk& disk) : disk_(disk) { disk_.is_open_ = true; }
+MemoryStore::MemoryStore(MemoryDisk& disk) : disk_(disk) {
+  DETENT_CHECK(!disk_.is_open_);
+  disk_.is_open_ = true;
+}
 
 MemoryStore::~MemoryStore() { disk_.is_open_ = false; }
 
@@ -89,6 +92,7 @@ Result<std::unique_ptr<Store>> MemoryStore::open(MemoryDisk& disk) {
 }
 
 Result<void> MemoryStore::write(const WriteBatch& batch, Durability /*durability*/) {
+  DETENT_CHECK(disk_.is_open_);
   check_batch(batch);
   for (const WriteBatch::Put& change : batch.puts) put(change);
   for (const Place place : batch.erases) erase(place);
@@ -103,6 +107,7 @@ Result<void> MemoryStore::write(const WriteBatch& batch, Durability /*durability
     if ((disk_.due_counts_[bin] += change) == 0) disk_.due_counts_.erase(bin);
   }
   disk_.last_id_ = std::max(disk_.last_id_, batch.last_id);
+  DETENT_CHECK(disk_.records_.size() == disk_.places_.size());
   return ok();
 }
 

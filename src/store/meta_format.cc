@@ -166,6 +166,7 @@ Result<KeyRecord> read_key(std::string_view key, std::string_view value) {
 }  // namespace
 
 std::string meta_value(std::string_view key, std::string bytes) {
+  DETENT_CHECK(!key.empty());  // the key is the context of the seal
   seal(bytes, key);
   return bytes;
 }
@@ -202,7 +203,9 @@ std::string queue_value(std::string_view key, const QueueRecord& record) {
   writer.varint(record.in_ready_lane);
   writer.varint(record.in_webhook_lane);
   write_settings(writer, record.settings);
-  return meta_value(key, std::move(value));
+  std::string sealed = meta_value(key, std::move(value));
+  DETENT_DCHECK(parse_queue(key, sealed).value() == record);
+  return sealed;
 }
 
 Result<QueueRecord> parse_queue(std::string_view key, std::string_view value) {
@@ -226,7 +229,9 @@ std::string key_value(std::string_view key, const KeyRecord& record) {
   writer.varint(record.id.value);
   writer.u64(record.content);
   if (record.expires_at) write_time(writer, *record.expires_at);
-  return meta_value(key, std::move(value));
+  std::string sealed = meta_value(key, std::move(value));
+  DETENT_DCHECK(parse_key_value(key, sealed).value() == record);
+  return sealed;
 }
 
 Result<KeyRecord> parse_key_value(std::string_view key, std::string_view value) {
@@ -238,6 +243,7 @@ Result<KeyRecord> parse_key_value(std::string_view key, std::string_view value) 
 void add_key_to_page(KeyPage& page, std::size_t limit, std::string_view key,
                      std::string_view value) {
   DETENT_CHECK(!page.read_to);
+  DETENT_CHECK(page.records.size() + page.damaged.size() < limit);
   if (Result<KeyRecord> record = parse_key_value(key, value)) {
     page.records.push_back(*std::move(record));
   } else {

@@ -11,6 +11,8 @@ namespace detent {
 
 void add_to_page(TaskPage& page, std::size_t limit, Place place, Result<Task> task) {
   DETENT_CHECK(!page.read_to);
+  DETENT_CHECK(page.tasks.size() + page.damaged.size() < limit);
+  DETENT_CHECK(!task || task->id == place.id);
   if (task) {
     page.tasks.push_back({place, *std::move(task)});
   } else {

@@ -27,12 +27,14 @@ Place due_place(std::int64_t at, TaskId id) noexcept {
 }  // namespace
 
 void AcceptedIndex::put(const Place& place) {
+  DETENT_CHECK(place.id.value != 0);
   Slot& slot = slot_for(place.id);
   if (place.lane != Lane::due) {
     leave(slot);
     slot.at = kElsewhere;
     elsewhere_.emplace(place.id, place);
     other_lanes_.insert(place);
+    DETENT_CHECK(elsewhere_.size() == other_lanes_.size());
     return;
   }
   const std::int64_t at = place.at.time_since_epoch().count();
@@ -58,9 +60,12 @@ void AcceptedIndex::erase(TaskId id) {
 void AcceptedIndex::leave(Slot& slot) {
   if (slot.at == kElsewhere) {
     const auto found = elsewhere_.find(slot.id);
+    DETENT_CHECK(found != elsewhere_.end());
     other_lanes_.erase(found->second);
     elsewhere_.erase(found);
+    DETENT_CHECK(elsewhere_.size() == other_lanes_.size());
   } else if (slot.at != kGone) {
+    DETENT_CHECK(due_count_ > 0);
     --due_count_;
   }
   slot.at = kGone;
@@ -93,6 +98,7 @@ std::optional<Place> AcceptedIndex::find(TaskId id) const {
 }
 
 std::vector<Place> AcceptedIndex::read(const Place& after, const Place& until, std::size_t limit) {
+  DETENT_CHECK(after.lane == until.lane && after.queue == until.queue);
   if (after.lane == Lane::due) {
     return read_due({after.at.time_since_epoch().count(), after.id},
                     {until.at.time_since_epoch().count(), until.id}, limit);
@@ -125,6 +131,7 @@ std::vector<Place> AcceptedIndex::read_due(const Entry& after, const Entry& unti
     }
     if (least == nullptr) break;
     const Entry entry = *least->first++;
+    DETENT_CHECK(places.empty() || last <= entry);
     // If a task left an instant and came back to it, there are two equal entries.
     if (!counts(entry) || (!places.empty() && entry == last)) continue;
     places.push_back(due_place(entry.at, entry.id));
@@ -205,6 +212,7 @@ void AcceptedIndex::sort_tail() {
 }
 
 void AcceptedIndex::merge_last_two() {
+  DETENT_CHECK(runs_.size() >= 2);
   const Run shorter = std::move(runs_.back());
   runs_.pop_back();
   Run& longer = runs_.back();
@@ -212,6 +220,7 @@ void AcceptedIndex::merge_last_two() {
   merged.reserve(longer.left() + shorter.left());
   std::merge(longer.begin(), longer.end(), shorter.begin(), shorter.end(),
              std::back_inserter(merged));
+  DETENT_CHECK(merged.size() == longer.left() + shorter.left());
   longer = {std::move(merged), 0};
 }
 

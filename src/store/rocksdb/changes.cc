@@ -13,6 +13,7 @@
 namespace detent {
 
 void Changes::put_accepted(const Place& place, std::string_view record) {
+  DETENT_CHECK(place.id.value != 0 && !record.empty());
   value_.clear();
   append_accepted(value_, place, record);
   must(batch_.Put(db_.accepted(), id_key(place.id), value_));
@@ -21,6 +22,7 @@ void Changes::put_accepted(const Place& place, std::string_view record) {
 void Changes::erase_accepted(TaskId id) { must(batch_.Delete(db_.accepted(), id_key(id))); }
 
 void Changes::erase_accepted(TaskId after, TaskId upto) {
+  DETENT_CHECK(after < upto);
   // The range must not begin with the key of an entry (insert_hints.h). So it begins with the key
   // of `after` and a zero byte, which is the next possible key and belongs to no task.
   remove_range(db_.accepted(), id_key(after) + '\0', id_key(TaskId{upto.value + 1}));
@@ -32,6 +34,9 @@ void Changes::put_settled(const Place& place, std::string_view record) {
 }
 
 void Changes::put_record(const Place& place, std::string_view record) {
+  DETENT_CHECK(place.id.value != 0);
+  // The key of a place in the due order has no queue and no priority.
+  DETENT_CHECK(place.lane != Lane::due || (place.queue == 0 && place.priority == 0));
   must(batch_.Put(db_.family_of(place.lane), place_key(place), slice(record)));
 }
 
@@ -40,6 +45,7 @@ void Changes::erase_record(const Place& place) {
 }
 
 void Changes::put_id(const Place& place) {
+  DETENT_CHECK(place > begin_of(place.lane, place.queue));
   must(batch_.Put(db_.ids(), id_key(place.id), id_value(place)));
 }
 
@@ -55,6 +61,7 @@ void Changes::remove_meta_range(std::string_view begin, std::string_view end) {
 
 void Changes::remove_range(rocksdb::ColumnFamilyHandle* family, std::string_view begin,
                            std::string_view end) {
+  DETENT_CHECK(begin < end);
   DETENT_CHECK(db_.may_begin_range(family, begin));
   must(batch_.DeleteRange(family, slice(begin), slice(end)));
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "detent/check.h"
 #include "store/meta_format.h"
 #include "store/rocksdb/database/meta_keys.h"
 #include "store/rocksdb/database/range_scan.h"
@@ -105,6 +106,7 @@ Result<void> DueSums::add(std::string_view bytes) {
 }
 
 void DueSums::stage(std::span<const DueCount> counts, Changes& changes) {
+  DETENT_CHECK(first_number_ <= next_number_);
   staged_bytes_ = 0;
   if (counts.empty()) return;
   std::string bytes = due_count_bytes(counts);
@@ -136,6 +138,7 @@ std::string DueSums::full_bytes() const {
 void DueSums::stage_full(Changes& changes) {
   if (first_number_ == next_number_) return;
   std::string bytes = full_bytes();
+  DETENT_CHECK(first_number_ < next_number_);
   full_size_ = bytes.size();
   changes.set_meta(kDueSumsKey, std::move(bytes));
   changes.remove_meta_range(counts_key(first_number_), counts_key(next_number_));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "detent/check.h"
 #include "store/rocksdb/database/key_format.h"
 #include "store/rocksdb/database/meta_keys.h"
 #include "store/rocksdb/database/range_scan.h"
@@ -40,7 +41,10 @@ Result<LowWatermark> LowWatermark::read(OpenDb& db) {
   return mark;
 }
 
-void LowWatermark::put(const Place& place) noexcept { place_ = std::min(place_, before(place)); }
+void LowWatermark::put(const Place& place) noexcept {
+  DETENT_CHECK(place.lane == Lane::due && place.id.value > 0);
+  place_ = std::min(place_, before(place));
+}
 
 void LowWatermark::removed(std::size_t count, OpenDb& db, TaskId settled_to) {
   removals_until_raise_ -= std::min(count, removals_until_raise_);

@@ -116,6 +116,7 @@ Result<void> OpenStore::recover_accepted() {
 
 Result<void> OpenStore::write_while(const WriteBatch& batch, Durability durability,
                                     const WhileWriting& meanwhile) {
+  if (write_failed_) return earlier_write_failed();
   // Each write corrects more tasks than it can change, so the corrections come to an end.
   TRY(finish_settle(least_corrections() + 2 * (batch.puts.size() + batch.erases.size())));
   Changes changes(*db_);
@@ -127,6 +128,7 @@ Result<void> OpenStore::write_while(const WriteBatch& batch, Durability durabili
   for (const std::string& queue : batch.removed_queues) changes.remove_queue(queue);
   std::uint32_t last_queue_number = last_queue_number_;
   for (const QueueRecord& queue : batch.queues) {
+    DETENT_CHECK(queue.number != 0);
     changes.set_queue(queue);
     last_queue_number = std::max(last_queue_number, queue.number);
   }
@@ -141,6 +143,7 @@ Result<void> OpenStore::write_while(const WriteBatch& batch, Durability durabili
   if (low_watermark_.is_changed())
     changes.set_meta(kLowWatermarkKey, place_key(low_watermark_.place()));
   TRY(apply(changes, durability, meanwhile));
+  DETENT_CHECK(last_id >= last_id_);
   last_id_ = last_id;
   last_queue_number_ = last_queue_number;
   if (writes_sums) due_sums_.full_written();
@@ -159,6 +162,7 @@ void OpenStore::stage_tasks(const WriteBatch& batch, Changes& changes) {
     DETENT_CHECK(to.place > begin_of(to.place.lane, to.place.queue));
     DETENT_CHECK(!from || from->id == to.place.id);
     if (is_accepted(to.place.id)) {
+      DETENT_CHECK(accepted_.find(to.place.id) == from);  // it leaves the place that it has
       const std::string record = encode_record(to.task);
       accepted_bytes_ += record.size();
       changes.put_accepted(to.place, record);
@@ -172,7 +176,9 @@ void OpenStore::stage_tasks(const WriteBatch& batch, Changes& changes) {
   }
   std::vector<TaskId> accepted;  // to erase
   for (const Place& place : batch.erases) {
+    DETENT_CHECK(place.id.value != 0);
     if (is_accepted(place.id)) {
+      DETENT_CHECK(accepted_.find(place.id) == place);
       accepted.push_back(place.id);
     } else {
       left.push_back(place);
@@ -184,6 +190,10 @@ void OpenStore::stage_tasks(const WriteBatch& batch, Changes& changes) {
             [](const StoredTask* a, const StoredTask* b) { return a->place < b->place; });
   std::sort(left.begin(), left.end());
   std::sort(ids.begin(), ids.end());
+  // A task that moves twice, or that moves and ends, would leave an entry that names no record.
+  const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  DETENT_CHECK(std::adjacent_find(ids.begin(), ids.end(), is_same) == ids.end());
+  DETENT_CHECK(std::adjacent_find(accepted.begin(), accepted.end()) == accepted.end());
   for (const TaskId id : accepted) changes.erase_accepted(id);
   for (const StoredTask* to : settled) changes.put_record(to->place, encode_record(to->task));
   for (const Place& place : left) changes.erase_record(place);
@@ -248,6 +258,7 @@ double OpenStore::settle_load() const noexcept {
   const auto part = [](std::uint64_t is, std::uint64_t most) {
     return static_cast<double>(is) / static_cast<double>(std::max<std::uint64_t>(1, most));
   };
+  DETENT_CHECK(last_id_ >= settled_to_);
   const std::uint64_t ids = (last_id_.value - settled_to_.value) >> TaskId::kShardBits;
   return std::max({part(accepted_.size(), options_.settle_tasks),
                    part(accepted_bytes_, options_.settle_bytes), part(ids, kMostIds)});
@@ -289,7 +300,9 @@ Result<void> OpenStore::wait_for_settle() {
 /// Keeps the result of a settle. After a failure, sets the number of writes before the next
 /// attempt.
 void OpenStore::take_outcome(const Result<Settled>& outcome) {
+  DETENT_CHECK(!ingested_);
   if (outcome) {
+    DETENT_CHECK(outcome->to > settled_to_ && outcome->to <= last_id_);
     ingested_ = *outcome;
   } else {
     writes_to_retry_ = kWritesToRetry << std::min(failed_settles_++, kMostDoublings);
@@ -319,6 +332,7 @@ void OpenStore::lower_to_accepted() {
 
 /// Does the last step of a settle. Errors: as for any other write.
 Result<void> OpenStore::make_it_count() {
+  DETENT_CHECK(settle_.is_running());
   Changes changes(*db_);
   if (Result<void> staged = settle_.stage_finish(*ingested_, settled_to_, accepted_, changes);
       !staged) {
@@ -337,8 +351,10 @@ Result<void> OpenStore::make_it_count() {
   accepted_.drop_through(settled_to_);
   // The tasks that came after the settle began stay accepted, and so do the tasks that exceeded its
   // limits.
-  accepted_bytes_ -=
+  const std::uint64_t settled_bytes =
       ingested_->is_whole ? bytes_at_start_ : std::min(bytes_at_start_, ingested_->bytes);
+  DETENT_CHECK(accepted_bytes_ >= settled_bytes);
+  accepted_bytes_ -= settled_bytes;
   ingested_.reset();
   settle_.finished();
   failed_settles_ = 0;

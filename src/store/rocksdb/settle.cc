@@ -57,9 +57,10 @@ Settle::~Settle() {
 
 void Settle::start(const SettleRange& range) {
   DETENT_CHECK(!is_running_);
+  DETENT_CHECK(range.after < range.upto);
+  DETENT_CHECK(changed_.empty());  // otherwise corrections of an earlier settle are missing
   is_running_ = true;
   upto_ = range.upto;
-  changed_.clear();
   is_abandoned_.store(false, std::memory_order_relaxed);
   const rocksdb::Snapshot* const snapshot = db_.db().GetSnapshot();
   if (mode_ == Mode::foreground) {
@@ -117,6 +118,7 @@ void Settle::abandon() noexcept { is_abandoned_.store(true, std::memory_order_re
 
 Result<void> Settle::stage_corrections(const Settled& settled, std::size_t most,
                                        const AcceptedIndex& accepted, Changes& changes) {
+  DETENT_CHECK(is_running_ && settled.to <= upto_);
   for (auto it = changed_.begin(); it != changed_.end() && most > 0;
        it = changed_.erase(it), --most) {
     const auto& [value, before] = *it;
@@ -139,13 +141,16 @@ Result<void> Settle::stage_corrections(const Settled& settled, std::size_t most,
 
 Result<void> Settle::stage_finish(const Settled& settled, TaskId settled_from,
                                   const AcceptedIndex& accepted, Changes& changes) {
+  DETENT_CHECK(settled.to > settled_from);
   TRY(stage_corrections(settled, changed_.size(), accepted, changes));
+  DETENT_CHECK(changed_.empty());
   changes.erase_accepted(settled_from, settled.to);
   changes.set_meta(kSettledToKey, number_bytes(settled.to.value));
   return ok();
 }
 
 void Settle::finished() {
+  DETENT_CHECK(is_running_);
   changed_.clear();
   is_running_ = false;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "detent/check.h"
 #include "store/rocksdb/database/key_format.h"
 #include "store/rocksdb/database/range_scan.h"
 #include "store/rocksdb/database/rocksdb_error.h"
@@ -123,6 +124,7 @@ Result<void> Job::check_abandoned() const {
 }
 
 Result<void> Job::add(TaskId id, std::string_view value) {
+  DETENT_CHECK(id > range_.after && id <= range_.upto && id > settled_.to);
   const AcceptedValue accepted = split_accepted(id, value);
   const std::string_view record = blocks_.keep(accepted.record);
   if (accepted.place == front_place(id)) settled_.has_front = true;
@@ -170,6 +172,7 @@ Result<void> Job::write() {
     place.at = entry.at;
     return place;
   };
+  DETENT_CHECK(due_.size() + others_.size() == settled_.tasks);
   std::size_t count = 0;
   for (const DueEntry& entry : due_) {
     if (++count % kTasksBetweenChecks == 0) TRY(check_abandoned());

@@ -68,6 +68,7 @@ Result<KeyPage> TaskKeys::read(std::uint32_t queue, std::string_view after, std:
 }
 
 void TaskKeys::put(const KeyRecord& record) {
+  DETENT_CHECK(!record.key.empty());
   if (!record.expires_at) return;
   const std::string key = expiry_key(*record.expires_at, key_key(record.queue, record.key));
   if (key < begin_) begin_ = key;
@@ -88,6 +89,7 @@ Result<std::size_t> TaskKeys::stage_trim(WallTime now, std::size_t limit, Change
     }
     must(changes.batch().Delete(db_.key_expiry(), slice(scan.key())));
     trimmed_to_.assign(scan.key()).push_back('\0');
+    DETENT_CHECK(trimmed_to_ > begin_);
   }
   if (!scan.status().ok()) return to_error("trim keys", scan.status());
   return count;

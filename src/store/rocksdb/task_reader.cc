@@ -45,6 +45,7 @@ Result<std::vector<TaskReader::Met>> TaskReader::meet(const Place& after, const 
       // This entry is of a settle that does not count yet. The task is still in the accepted
       // family.
       if (place.id > bounds_.settled_to) continue;
+      DETENT_CHECK(met.empty() || met.back().place < place);
       if (met.size() < limit) met.push_back({place, decode(place, family, scan.value())});
     }
     if (!scan.status().ok()) return to_error("read lane", scan.status());
@@ -61,9 +62,11 @@ Result<void> TaskReader::read_missing(std::vector<Met>& met) {
   if (places.empty()) return ok();
   ASSIGN_OR_RETURN(std::vector<Result<Task>> tasks, read_at(places));
   auto task = tasks.begin();
+  DETENT_CHECK(tasks.size() == places.size());
   for (Met& each : met) {
     if (!each.task) each.task = std::move(*task++);
   }
+  DETENT_CHECK(task == tasks.end());
   return ok();
 }
 
@@ -71,10 +74,12 @@ Result<void> TaskReader::read_missing(std::vector<Met>& met) {
 Result<TaskPage> TaskReader::read_by_id(TaskId after, std::size_t limit) {
   DETENT_CHECK(limit > 0);
   ASSIGN_OR_RETURN(std::vector<Place> places, settled_places(after, limit));
+  DETENT_CHECK(places.size() <= limit);
   const std::vector<Place> accepted =
       accepted_.read_by_id(std::max(after, bounds_.settled_to), limit - places.size());
   places.insert(places.end(), accepted.begin(), accepted.end());
   ASSIGN_OR_RETURN(std::vector<Result<Task>> tasks, read_at(places));
+  DETENT_CHECK(tasks.size() == places.size());
   TaskPage page;
   for (std::size_t i = 0; i < places.size(); ++i) {
     add_to_page(page, limit, places[i], std::move(tasks[i]));
@@ -133,6 +138,7 @@ Result<void> TaskReader::read_family(rocksdb::ColumnFamilyHandle* family,
   keys.reserve(wanted.size());
   for (auto& [key, i] : wanted_keys) keys.push_back(std::move(key));
   Result<void> read = ok();
+  DETENT_CHECK(keys.size() == wanted.size());
   const auto take = [&](std::size_t n, const rocksdb::Status& status, const rocksdb::Slice& value) {
     const std::size_t i = wanted_keys[n].second;
     if (status.ok()) {
@@ -181,6 +187,7 @@ Result<std::optional<StoredTask>> TaskReader::find(TaskId id) {
 Result<std::vector<StoredTask>> TaskReader::find_all(std::span<const TaskId> ids) {
   ASSIGN_OR_RETURN(const std::vector<Place> places, places_of(ids));
   ASSIGN_OR_RETURN(std::vector<Result<Task>> tasks, read_at(places));
+  DETENT_CHECK(tasks.size() == places.size());
   std::vector<StoredTask> found;
   found.reserve(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {

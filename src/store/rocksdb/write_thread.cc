@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include "detent/check.h"
+
 namespace detent {
 
 WriteThread::~WriteThread() {
@@ -23,11 +25,13 @@ rocksdb::Status WriteThread::run(const Write& write, const WhileWriting& meanwhi
   }
   {
     const MutexLock lock(mutex_);
+    DETENT_CHECK(write_ == nullptr && !is_ending_);
     write_ = &write;
     asked_.notify_one();
   }
   meanwhile(written_);
   const MutexLock lock(mutex_);
+  DETENT_CHECK(write_ == nullptr);  // otherwise `write` would be used after it is destroyed
   return status_;
 }
 

@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "detent/check.h"
+
 namespace detent {
 
 namespace {
@@ -165,12 +167,14 @@ Result<void> DataFolder::lock_file() {
     ::close(lock);
     return is_locked || error == EWOULDBLOCK ? in_use(path_) : not_locked(path_, error);
   }
+  DETENT_CHECK(lock != lock_);
   if (lock_ >= 0) ::close(lock_);
   lock_ = lock;
   return ok();
 }
 
 Result<void> DataFolder::hold() {
+  DETENT_CHECK(folder_ >= 0);  // not moved from
   if (!is_at(folder_, path_)) return was_replaced(path_);
   return is_at(lock_, lock_path(path_)) ? ok() : lock_file();
 }

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "detent/check.h"
 
 namespace detent {
 
@@ -134,6 +135,7 @@ void append_accepted(std::string& value, const Place& place, std::string_view re
   write_instant(writer, place.at);
   writer.u16(check_of(place.id, std::string_view(value).substr(begin)));
   writer.raw(record);
+  DETENT_DCHECK(split_accepted(place.id, std::string_view(value).substr(begin)).place == place);
 }
 
 AcceptedValue split_accepted(TaskId id, std::string_view value) noexcept {

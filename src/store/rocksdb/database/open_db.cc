@@ -249,6 +249,8 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
       database, open->folder_.path(), families(options, open->hints_), &open->families_, &db);
   if (!status.ok()) return not_opened(open->folder_, status);
   open->db_.reset(db);
+  DETENT_CHECK(open->families_.size() == kFamilies.size());
+  DETENT_CHECK(open->hints_.size() == kFamilies.size());
   if (options.mark) TRY(open->keep_mark(*options.mark));
   TRY(open->check_format());
   TRY(open->clean_settle_folder());
@@ -306,6 +308,7 @@ rocksdb::WriteBatch OpenDb::new_batch() const {
 }
 
 rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability) {
+  DETENT_CHECK(db_ != nullptr);
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::synced;
   // The check takes almost no time compared with a sync.
@@ -332,6 +335,7 @@ rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability)
 /// not yet see the result. RocksDB 7.8 with assertions, as Debian builds it, then stops the process
 /// (facebook/rocksdb #13045). So allow_blocking_flush is always false.
 rocksdb::Status OpenDb::ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables) {
+  DETENT_CHECK(!tables.empty());
   rocksdb::Status status = flush_and_ingest(tables);
   for (int i = 1; i < kIngestAttempts && status.IsInvalidArgument(); ++i) {
     const MutexLock lock(writing_);

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "detent/check.h"
 
 namespace detent {
 
@@ -183,6 +184,9 @@ Result<void> mend(const DataFolder& folder, std::span<const std::string> logs,
   for (std::size_t i = 0; i < logs.size(); ++i) {
     ASSIGN_OR_RETURN(const std::string log, read_file(folder.path() + "/" + logs[i]));
     const LogEnd end = find_end(log);
+    // Otherwise a log would become longer when it is cut off.
+    DETENT_CHECK(end.whole_until <= end.at && end.at <= log.size());
+    DETENT_CHECK(end.whole_until <= end.reserved_from || !end.is_torn);
     const std::span<const std::string> newer = logs.subspan(i + 1);
     const LogState state = state_of(log, end);
     if (state == LogState::intact) {
