@@ -33,7 +33,7 @@ struct TaskColumns {
 
   void add(const StoredTask& stored) {
     const auto& [place, task] = stored;
-    DETENT_CHECK(place.id == task.id);
+    DETENT_CHECK(place.id == task.id && place.id.value != 0);
     DETENT_CHECK(place > begin_of(place.lane, place.queue));
     ids.push_back(id_number(place.id));
     at.push_back(milliseconds_of(place.at));
@@ -41,6 +41,7 @@ struct TaskColumns {
     priorities.push_back(place.priority);
     lanes.push_back(static_cast<std::int64_t>(place.lane));
     records.push_back(encode_record(task));
+    DETENT_CHECK(records.size() == ids.size());
   }
   /// Returns "unnest(…) as given (id, at_ms, queue, priority, lane, record)".
   std::string unnested(Statement& statement) const {
@@ -77,7 +78,10 @@ void add_tasks(const WriteBatch& batch, FencedStatement& statement) {
   }
   if (batch.erases.empty()) return;
   std::vector<std::int64_t> ids;
-  for (const Place& place : batch.erases) ids.push_back(id_number(place.id));
+  for (const Place& place : batch.erases) {
+    DETENT_CHECK(place.id.value != 0);
+    ids.push_back(id_number(place.id));
+  }
   const std::string parameter = statement.parameters().add_bigints(ids);
   statement.add_exact(
       "erased",
@@ -93,10 +97,12 @@ class NamedRecords {
   explicit NamedRecords(std::string table) : table_(std::move(table)) {}
 
   void put(const std::string& name, std::string value) {
+    DETENT_CHECK(!name.empty() && !value.empty());
     names_.push_back(name);
     values_.push_back(std::move(value));
   }
   void put_queue(const QueueRecord& queue) {
+    DETENT_CHECK(queue.number != 0);
     put(queue.queue, queue_value(queue_key(queue.queue), queue));
     partitions_.push_back(queue.settings.partitions);
   }
@@ -112,6 +118,8 @@ class NamedRecords {
       statement.add("removed_" + table_, "delete from detent." + table_ +
                                              " where shard = $1 and name = any(" + names + ")");
     }
+    DETENT_CHECK(names_.size() == values_.size());
+    DETENT_CHECK(partitions_.empty() || partitions_.size() == names_.size());
     if (names_.empty()) return;
     std::string columns = "name, value";
     std::string updates = "value = excluded.value";
@@ -158,6 +166,7 @@ void add_keys(const WriteBatch& batch, FencedStatement& statement) {
   std::vector<std::string> values;
   std::vector<std::int64_t> expiries;
   for (const KeyRecord& record : batch.keys) {
+    DETENT_CHECK(!record.key.empty());
     const std::string& name = names.emplace_back(key_key(record.queue, record.key));
     values.push_back(key_value(name, record));
     expiries.push_back(record.expires_at ? milliseconds_of(*record.expires_at) : kNever);
@@ -243,6 +252,7 @@ void FencedStatement::add(std::string_view name, const std::string& sql) {
 }
 
 void FencedStatement::add_exact(std::string_view name, const std::string& sql, std::size_t rows) {
+  DETENT_CHECK(rows > 0);
   add(name, sql);
   // The number is a parameter, so the text of the statement does not depend on it.
   const std::string expected = statement_.add_bigint(static_cast<std::int64_t>(rows));
@@ -259,6 +269,9 @@ Statement FencedStatement::finish(const std::string& answer) && {
 }
 
 Statement batch_statement(Fence fence, const WriteBatch& batch) {
+  // A claim raises the epoch, and it is the first write under this epoch.
+  DETENT_CHECK(fence.epoch > 0);
+  DETENT_CHECK(fence.writes > 0);
   FencedStatement statement(fence);
   TaskId last_id = batch.last_id;
   for (const WriteBatch::Put& put : batch.puts) last_id = std::max(last_id, put.to.place.id);

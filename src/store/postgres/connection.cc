@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/fnv.h"
+#include "detent/check.h"
 #include "store/postgres/postgres_error.h"
 
 namespace detent {
@@ -154,6 +155,8 @@ bool Connection::may_keep(const Statement& statement) const {
 
 bool Connection::send_one(const Statement& statement) {
   if (may_keep(statement)) return send_kept(statement);
+  DETENT_CHECK(!statement.sql().empty());
+  DETENT_CHECK(statement.types().size() == statement.values().size());
   const Values values(statement);
   sent_.push_back(Sent::statement);
   return PQsendQueryParams(connection_.get(), statement.sql().c_str(), values.count(),
@@ -163,6 +166,7 @@ bool Connection::send_one(const Statement& statement) {
 
 bool Connection::send_kept(const Statement& statement) {
   PGconn* const connection = connection_.get();
+  DETENT_CHECK(statement.types().size() == statement.values().size());
   const auto [kept, is_new] = kept_.try_emplace(statement.sql(), plan_name(statement.sql()));
   const char* const name = kept->second.c_str();
   if (is_new) {
@@ -263,9 +267,11 @@ Result<std::vector<Rows>> Connection::collect() {
 
 Result<std::vector<Rows>> Connection::run(const std::vector<Statement>& statements,
                                           CommitMode mode) {
+  DETENT_CHECK(!statements.empty());
   if (!is_open()) TRY(connect());
   if (!send(statements, mode)) return broken();
   ASSIGN_OR_RETURN(std::vector<Rows> all, collect());
+  DETENT_CHECK(all.size() == statements.size() + 1);
   if (all.front().bigint(0, 0) != PQbackendPID(connection_.get())) {
     peer_ = Peer::pooler;
     kept_.clear();

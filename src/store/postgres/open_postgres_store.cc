@@ -117,6 +117,7 @@ Result<Rows> OpenPostgresStore::change(Statement statement, Durability durabilit
       durability == Durability::synced ? CommitMode::synced : CommitMode::buffered;
   Result<Rows> changed = connection_->run_one(std::move(statement), mode);
   if (changed) {
+    DETENT_CHECK(fence_.writes > 0);
     ++fence_.writes;
     return changed;
   }
@@ -131,6 +132,7 @@ Result<Rows> OpenPostgresStore::select(Statement statement, std::string_view rea
 }
 
 Result<void> OpenPostgresStore::write(const WriteBatch& batch, Durability durability) {
+  if (write_failed_) return earlier_write_failed();
   TRY(change(batch_statement(fence_, batch), durability));
   last_id_ = std::max(last_id_, batch.last_id);
   for (const WriteBatch::Put& put : batch.puts) last_id_ = std::max(last_id_, put.to.place.id);
@@ -179,6 +181,7 @@ Result<void> OpenPostgresStore::quarantine(std::span<const Place> places) {
     queues.push_back(place.queue);
     priorities.push_back(place.priority);
     lanes.push_back(static_cast<std::int64_t>(place.lane));
+    DETENT_CHECK(lanes.size() == ids.size());
   }
   FencedStatement statement(fence_);
   Statement& parameters = statement.parameters();
@@ -349,6 +352,7 @@ Result<std::uint64_t> OpenPostgresStore::begin_epoch() {
   // Opening the store has already raised the epoch durably, and begin_epoch() has not returned it
   // yet.
   if (std::exchange(claim_is_unused_, false)) {
+    DETENT_CHECK(fence_.epoch == claimed_.epoch && fence_.epoch > 0);
     TRY(trim_due_counts());  // this write fails if the epoch is no longer the shard's
     return fence_.epoch;
   }
@@ -357,6 +361,7 @@ Result<std::uint64_t> OpenPostgresStore::begin_epoch() {
     write_failed_ = true;
     return with_context("begin epoch", std::move(epoch).error());
   }
+  DETENT_CHECK(*epoch > fence_.epoch);
   fence_ = {.shard = options_.shard, .epoch = *epoch, .writes = 1};
   return epoch;
 }

@@ -56,6 +56,7 @@ Statement beat_statement(const Member& me, std::span<const ShardLease> held,
   std::vector<std::int64_t> shards;
   std::vector<std::int64_t> epochs;
   for (const ShardLease& one : held) {
+    DETENT_CHECK(one.epoch > 0);
     shards.push_back(one.shard);
     epochs.push_back(static_cast<std::int64_t>(one.epoch));
   }
@@ -206,6 +207,7 @@ Result<Rows> OpenLeaseTable::run(Statement statement, std::string_view doing) {
 }
 
 Result<ClusterView> OpenLeaseTable::beat(const Member& me, std::span<const ShardLease> held) {
+  DETENT_CHECK(held.size() <= shards_);
   ASSIGN_OR_RETURN(const Rows rows, run(beat_statement(me, held, options_.lease_length), "beat"));
   return view_of(rows, me);
 }
@@ -213,6 +215,7 @@ Result<ClusterView> OpenLeaseTable::beat(const Member& me, std::span<const Shard
 /// This write is synced, as all writes of this class. If a crash of the database took back an
 /// epoch, the epoch would be given twice.
 Result<std::optional<ShardLease>> OpenLeaseTable::take(ShardNumber shard, const std::string& node) {
+  DETENT_CHECK(shard < shards_);
   Statement take;
   const std::string number = take.add_bigint(shard);
   take.set_sql("with free as (select shard from detent.lease where shard = " + number + " and " +
@@ -227,6 +230,7 @@ Result<std::optional<ShardLease>> OpenLeaseTable::take(ShardNumber shard, const 
 }
 
 Result<void> OpenLeaseTable::give_up(const ShardLease& lease) {
+  DETENT_CHECK(lease.shard < shards_);
   Statement give_up;
   give_up.set_sql(
       "update detent.lease set until = null where shard = " + give_up.add_bigint(lease.shard) +

@@ -182,6 +182,7 @@ Result<ClaimedShard> enter_shard(Connection& connection, std::uint32_t shard, st
 }
 
 Result<std::uint64_t> raise_epoch(Connection& connection, Fence fence) {
+  DETENT_CHECK(fence.epoch > 0);
   FencedStatement raise(fence);
   raise.raise_epoch();
   TRY(connection.run_one(std::move(raise).finish()));
@@ -189,6 +190,8 @@ Result<std::uint64_t> raise_epoch(Connection& connection, Fence fence) {
 }
 
 Result<void> release_shard(Connection& connection, Fence claimed, std::uint64_t owner) {
+  DETENT_CHECK(owner != 0);
+  DETENT_CHECK(claimed.epoch > 0);
   Statement release;
   release.set_sql("update detent.lease set owner = null, node = '', until = null where shard = " +
                   release.add_bigint(claimed.shard) +
@@ -199,7 +202,10 @@ Result<void> release_shard(Connection& connection, Fence claimed, std::uint64_t 
 }
 
 LeaseKeeper::LeaseKeeper(const PostgresStoreOptions& options, Clock& clock)
-    : options_(options), clock_(clock), thread_([this] { run(); }) {}
+    : options_(options), clock_(clock), thread_([this] { run(); }) {
+  DETENT_CHECK(options.owner != 0);
+  DETENT_CHECK(options.lease > std::chrono::milliseconds{0});
+}
 
 LeaseKeeper::~LeaseKeeper() {
   stop_.ring();

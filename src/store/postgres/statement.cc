@@ -1,5 +1,6 @@
 #include "store/postgres/statement.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/bytes.h"
@@ -17,6 +18,10 @@ constexpr Oid kByteaArray = 1001;
 constexpr Oid kTextArray = 1009;
 constexpr Oid kBigintArray = 1016;
 
+// The size and the count of an array are 32 bits, and a statement has at most this many parameters.
+constexpr std::size_t kMostElements = std::numeric_limits<std::int32_t>::max();
+constexpr std::size_t kMostParameters = std::numeric_limits<std::uint16_t>::max();
+
 std::string big_endian(std::int64_t value) {
   std::string bytes;
   ByteWriter(bytes).key_u64(static_cast<std::uint64_t>(value));
@@ -26,6 +31,7 @@ std::string big_endian(std::int64_t value) {
 /// Writes the header of an array with one dimension, without nulls, counted from 1. The caller
 /// appends each element with its size.
 void begin_array(ByteWriter& writer, Oid element, std::size_t count) {
+  DETENT_CHECK(count <= kMostElements);
   writer.key_u32(count == 0 ? 0 : 1);
   writer.key_u32(0);
   writer.key_u32(element);
@@ -42,6 +48,7 @@ std::string array_of(const std::vector<std::string>& values, Oid element) {
   ByteWriter writer(bytes);
   begin_array(writer, element, values.size());
   for (const std::string& value : values) {
+    DETENT_CHECK(value.size() <= kMostElements);
     writer.key_u32(static_cast<std::uint32_t>(value.size()));
     writer.raw(value);
   }
@@ -51,6 +58,8 @@ std::string array_of(const std::vector<std::string>& values, Oid element) {
 }  // namespace
 
 std::string Statement::add(Oid type, std::string value, const char* cast) {
+  DETENT_CHECK(values_.size() < kMostParameters);
+  DETENT_CHECK(types_.size() == values_.size());
   types_.push_back(type);
   values_.push_back(std::move(value));
   return "$" + std::to_string(values_.size()) + cast;

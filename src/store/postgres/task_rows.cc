@@ -123,6 +123,7 @@ Result<std::vector<Result<Task>>> TaskRows::read_at(std::span<const Place> place
     std::vector<std::int64_t> ids;
     ids.reserve(part.size());
     for (const Place& place : part) ids.push_back(id_number(place.id));
+    DETENT_CHECK(ids.size() == part.size() && !ids.empty());
     ASSIGN_OR_RETURN(const Rows rows, rows_of(ids));
     std::unordered_map<std::uint64_t, std::size_t> row_of;
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -137,6 +138,7 @@ Result<std::vector<Result<Task>>> TaskRows::read_at(std::span<const Place> place
       }
     }
   }
+  DETENT_CHECK(tasks.size() == places.size());
   return tasks;
 }
 
@@ -157,6 +159,7 @@ Result<std::vector<StoredTask>> TaskRows::find_all(std::span<const TaskId> ids) 
   for (auto next = each.begin(); next != each.end();) {
     std::vector<std::int64_t> part;
     for (; next != each.end() && part.size() < kMostRows; ++next) part.push_back(id_number(*next));
+    DETENT_CHECK(!part.empty());
     ASSIGN_OR_RETURN(const Rows rows, rows_of(part));
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (Result<Task> task = task_of(rows, row)) {
