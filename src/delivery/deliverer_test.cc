@@ -173,12 +173,15 @@ TEST_F(DelivererTest, BuriesATaskWithoutAUrl) {
 }
 
 TEST_F(DelivererTest, BuriesATaskThatNoKeyCanSign) {
-  deliverer_.set_keys({});
-  source_.add({due(1)});
-  const auto ended = source_.await_ended(1);
+  FakeSource source;
+  Deliverer without_keys(std::shared_ptr<WebhookSource>(std::shared_ptr<void>(), &source),
+                         std::make_unique<FakeCaller>(calls_), clock_, {}, {});
+  source.add({due(1)});
+  const auto ended = source.await_ended(1);
   EXPECT_EQ(ended[0].verdict.verb, Verdict::Verb::bury);
   EXPECT_EQ(ended[0].verdict.end, DeliveryEnd::not_allowed);
   EXPECT_TRUE(calls_.empty());
+  source.close();
 }
 
 TEST_F(DelivererTest, SignsWithTheKeysOfTheQueueOrOfTheServer) {
