@@ -134,7 +134,7 @@ Figure hierarchical_wheel() {
   return figure;
 }
 
-// The delay queue of a wheel: the slots that are not empty, by the tick at which each is next.
+// The delay queue of a wheel: its slots with timers. The first slot expires first.
 Boxes delay_queue(const HierarchicalWheel& wheel) {
   std::vector<HierarchicalWheel::Slot> slots;
   std::map<Tick, bool> has_ours;

@@ -11,9 +11,12 @@
 #include <variant>
 #include <vector>
 
+#include "svg_text.h"
+
 namespace {
 
 using detent::Tick;
+using svg::text;
 
 // Lengths are in user units; angles in degrees, clockwise from the top.
 constexpr double kPanelWidth = 460;
@@ -37,14 +40,6 @@ struct Point {
   double y = 0;
 };
 
-// A number with at most one decimal, the same on every machine.
-std::string text(double value) {
-  const auto tenths = static_cast<int>(std::lround(value * 10));
-  std::string digits = std::to_string(std::abs(tenths) / 10);
-  if (tenths % 10 != 0) digits += '.' + std::to_string(std::abs(tenths) % 10);
-  return (tenths < 0 ? "-" : "") + digits;
-}
-std::string text(std::size_t value) { return std::to_string(value); }
 std::string text(Point point) { return text(point.x) + ' ' + text(point.y); }
 
 std::string escaped(const std::string& words) {

@@ -11,7 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "svg_text.h"
+
 namespace {
+
+using svg::text;
 
 // Times are in ticks.
 constexpr double kSecondsPerTick = 0.5;
@@ -54,14 +58,6 @@ Point seat_point(const Seat& seat, std::size_t slot_count) {
   return on_dial(seat.level, middle + aside, is_outer ? 102 : 73);
 }
 
-// A number with at most one decimal, the same on every machine.
-std::string text(double value) {
-  const auto tenths = static_cast<int>(std::lround(value * 10));
-  std::string digits = std::to_string(std::abs(tenths) / 10);
-  if (tenths % 10 != 0) digits += '.' + std::to_string(std::abs(tenths) % 10);
-  return (tenths < 0 ? "-" : "") + digits;
-}
-std::string text(std::size_t value) { return std::to_string(value); }
 std::string text(Point point, char between = ' ') {
   return text(point.x) + between + text(point.y);
 }
