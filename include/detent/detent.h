@@ -6,9 +6,8 @@
 //
 // Rules for every function:
 //
-// - A function that can fail returns a detent_status. Negative values are errors. After an error,
-//   nothing has changed, and values behind pointers are not written, unless the comment of the
-//   function says otherwise.
+// - A function that can fail returns a detent_status. Negative values are errors. A function that
+//   fails changes nothing and writes no value behind a pointer. The comments name the exceptions.
 // - A pointer must be valid or null. A null pointer gives DETENT_ERROR_INVALID, except where the
 //   comment says "may be null".
 // - No C++ exception leaves a function. Your callbacks must not throw either, and must not leave

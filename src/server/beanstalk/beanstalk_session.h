@@ -8,10 +8,11 @@
 // to wait, the replies grow large, or a command has read all queues. The session then sends the
 // replies so far, and continues after the client has taken them.
 //
-// Where the shards do not answer at once, consecutive commands for the same shard are sent together
-// and share a commit. If a shard is not available (it moves, or its owner died), commands for it
-// fail with INTERNAL_ERROR. A client that waits for a job keeps waiting for this shard too. A new
-// owner of a shard does not know the leases of the previous owner and answers NOT_FOUND.
+// On a node of a cluster, the answers of shards come later. The session then sends consecutive
+// commands for the same shard in one message, and they share a commit. If a shard is not available
+// (it moves, or its owner died), commands for it fail with INTERNAL_ERROR. A client that waits for
+// a job keeps waiting for this shard too. A new owner of a shard does not know the leases of the
+// previous owner and answers NOT_FOUND.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The program: its commands, and what `serve` makes before it opens a store. serve_alone.cc and
-// serve_node.cc put the two kinds of server together.
+// The program: its commands, and the start of `serve` up to the opening of a store. Then
+// serve_alone.cc or serve_node.cc puts the server together.
 #include <malloc.h>  // tidy-ok(third-party): sets when glibc returns memory to the system
 
 #include <csignal>
