@@ -71,7 +71,8 @@ detent_status status_of(detent::CancelResult result) noexcept {
   return DETENT_NOT_PENDING;
 }
 
-/// Reads the fields that the caller's version of the header has.
+/// Returns no value for options that this version does not know. The only version so far has one
+/// size.
 std::optional<detent::SchedulerOptions> read(const detent_scheduler_options* options) {
   detent::SchedulerOptions result;
   if (options == nullptr) return result;

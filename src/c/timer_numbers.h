@@ -3,7 +3,8 @@
 // A DenseWheel wants small numbers, which are used again. A C program keeps an id, perhaps longer
 // than the timer lives. So an id has two halves: the number of the timer, and a count of the uses
 // of this number. When the count of a number has reached its end, the number is retired. An id is
-// therefore never given out twice.
+// therefore never given out twice. A Slab (base/slab.h) cannot do this, because it keeps nothing of
+// an erased value.
 #pragma once
 
 #include <cstddef>
