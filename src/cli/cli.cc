@@ -3,9 +3,9 @@
 #include <variant>
 
 #include "base/wall_time.h"
-#include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/cron_commands.h"
+#include "cli/arguments/arguments.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/cron_commands.h"
 
 namespace detent::cli {
 

@@ -6,10 +6,10 @@
 
 #include <functional>
 
-#include "cli/check_options.h"
-#include "cli/commands.h"
-#include "cli/settings.h"
-#include "cli/token_options.h"
+#include "cli/commands/commands.h"
+#include "cli/options/check_options.h"
+#include "cli/options/token_options.h"
+#include "cli/settings/settings.h"
 
 namespace detent::cli {
 

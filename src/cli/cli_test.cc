@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "net/http_server.h"  // tidy-ok(layering): the test plays the server
+#include "net/http_server/http_server.h"  // tidy-ok(layering): the test plays the server
 
 namespace detent::cli {
 namespace {

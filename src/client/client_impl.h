@@ -28,7 +28,7 @@
 #include "base/rng.h"
 #include "client/client_values.h"
 #include "detent/client.h"
-#include "net/http_client.h"
+#include "net/http_client/http_client.h"
 #include "protocol/json/answer_parser.h"
 
 namespace detent {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/http_server_fixture.h"
+#include "net/testing/http_server_fixture.h"
 #include "tests/support/passing_clock.h"
 
 namespace detent {

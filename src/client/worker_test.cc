@@ -20,7 +20,7 @@
 
 #include "base/mutex.h"
 #include "base/thread.h"
-#include "net/http_server_fixture.h"
+#include "net/testing/http_server_fixture.h"
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/request_parser.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "net/ip_address.h"
+#include "net/address/ip_address.h"
 
 namespace detent {
 

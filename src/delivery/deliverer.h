@@ -28,7 +28,7 @@
 #include "delivery/webhook_signature.h"
 #include "delivery/webhook_source.h"
 #include "detent/clock.h"
-#include "net/http_caller.h"
+#include "net/http_client/http_caller.h"
 #include "sinks/sink.h"
 
 namespace detent {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "net/http_caller.h"
+#include "net/http_client/http_caller.h"
 
 namespace detent {
 

@@ -25,7 +25,7 @@
 #include "base/rng.h"
 #include "delivery/webhook_source.h"
 #include "detent/clock.h"
-#include "net/http_url.h"
+#include "net/message/http_url.h"
 
 namespace detent {
 

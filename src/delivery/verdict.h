@@ -12,7 +12,7 @@
 #include <string>
 
 #include "detent/clock.h"
-#include "net/http_caller.h"
+#include "net/http_client/http_caller.h"
 
 namespace detent {
 

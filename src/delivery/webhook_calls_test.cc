@@ -7,7 +7,7 @@
 
 #include "delivery/address_guard.h"
 #include "delivery/verdict.h"
-#include "net/http_caller_rig.h"
+#include "net/testing/http_caller_rig.h"
 
 namespace detent {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "delivery/webhook_signature.h"
 #include "delivery/webhook_source.h"
-#include "net/http_message.h"
+#include "net/message/http_message.h"
 
 namespace detent {
 

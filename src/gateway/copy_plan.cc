@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gateway/fan_out.h"
-#include "net/http_query.h"
+#include "net/message/http_query.h"
 #include "protocol/json/dump_parser.h"
 #include "protocol/json/dump_renderer.h"
 #include "protocol/json/problem.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "net/route_table.h"
+#include "net/message/http_query.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/read_answer.h"

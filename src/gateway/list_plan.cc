@@ -18,7 +18,7 @@
 
 #include "detent/check.h"
 #include "gateway/fan_out.h"
-#include "net/http_query.h"
+#include "net/message/http_query.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/list_cursor.h"

@@ -11,7 +11,7 @@
 #include "gateway/queue_plan.h"
 #include "gateway/schedule_plan.h"
 #include "gateway/whole_plan.h"
-#include "net/route_table.h"
+#include "net/http_server/route_table.h"
 
 namespace detent::gateway {
 namespace {

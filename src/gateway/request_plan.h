@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "cluster/shard_map.h"
-#include "net/http_message.h"
+#include "net/message/http_message.h"
 
 namespace detent::gateway {
 

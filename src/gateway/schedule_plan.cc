@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gateway/fan_out.h"
-#include "net/route_table.h"
+#include "net/message/http_query.h"
 
 namespace detent::gateway {
 namespace {

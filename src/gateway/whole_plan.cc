@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "gateway/fan_out.h"
-#include "net/http_query.h"
+#include "net/message/http_query.h"
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"

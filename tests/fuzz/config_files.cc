@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "cli/arguments.h"
-#include "cli/settings.h"
-#include "cli/settings_file.h"
+#include "cli/arguments/arguments.h"
+#include "cli/settings/settings.h"
+#include "cli/settings/settings_file.h"
 #include "detent/check.h"
 #include "tests/fuzz/fuzz_inputs.h"
 

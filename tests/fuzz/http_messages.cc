@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "detent/check.h"
-#include "net/http_parser.h"
-#include "net/http_writer.h"
+#include "net/message/http_parser.h"
+#include "net/message/http_writer.h"
 #include "tests/fuzz/fuzz_inputs.h"
 
 namespace detent::fuzz {

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "client/client_impl.h"
-#include "net/http_client.h"
+#include "net/http_client/http_client.h"
 
 namespace detent::test {
 

@@ -90,7 +90,7 @@ THIRD_PARTY = {
                  "src/server/access/access_token.cc", "src/server/http/list_cursor.cc"),
     "prometheus/": ("src/server/",),
     "CLI/": ("src/cli/",),
-    "toml++/": ("src/cli/toml_parser.h",),
+    "toml++/": ("src/cli/settings/toml_parser.h",),
     "date/": ("src/calendar/",),
     "sanitizer/": ("src/store/rocksdb/database/open_db_test.cc",),
     "gtest/": (),

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/toml_parser.h"
+#include "cli/settings/toml_parser.h"
 #include "task/task.h"
 
 namespace detent::server {

@@ -11,7 +11,7 @@
 
 #include "base/mutex.h"
 #include "detent/clock.h"
-#include "net/http_message.h"
+#include "net/message/http_message.h"
 #include "server/access/access_rules.h"
 
 namespace detent::server {

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/http_message.h"
+#include "net/message/http_message.h"
 
 namespace detent::server {
 

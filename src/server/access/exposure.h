@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "cli/serve_options.h"
+#include "cli/options/serve_options.h"
 
 namespace detent::server {
 

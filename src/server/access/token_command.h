@@ -3,7 +3,7 @@
 
 #include <iosfwd>
 
-#include "cli/token_options.h"
+#include "cli/options/token_options.h"
 
 namespace detent::server {
 

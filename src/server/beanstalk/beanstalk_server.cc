@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/rng.h"
-#include "net/input_buffer.h"
+#include "net/message/input_buffer.h"
 #include "protocol/beanstalk/command_parser.h"
 #include "server/beanstalk/beanstalk_session.h"
 #include "task/request.h"

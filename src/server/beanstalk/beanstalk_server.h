@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "detent/clock.h"
-#include "net/stream_server.h"
+#include "net/socket/stream_server.h"
 #include "server/beanstalk/beanstalk_hub.h"
 #include "server/beanstalk/job_shards.h"
 

@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/stream_server.h"
+#include "net/socket/stream_server.h"
 #include "protocol/beanstalk/command.h"
 #include "protocol/beanstalk/reply_writer.h"
 #include "server/beanstalk/beanstalk_client_state.h"

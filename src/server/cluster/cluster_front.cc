@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "detent/check.h"
-#include "net/exchange.h"
-#include "net/local_exchange.h"
+#include "net/http_server/exchange.h"
+#include "net/http_server/local_exchange.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/queue_parser.h"
 #include "server/cluster/forwarded_request.h"

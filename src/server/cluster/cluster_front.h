@@ -28,7 +28,7 @@
 #include "detent/clock.h"
 #include "detent/unique_function.h"
 #include "gateway/request_plan.h"
-#include "net/http_server.h"
+#include "net/http_server/http_server.h"
 #include "server/cluster/cluster_shards.h"
 #include "server/cluster/node_figures.h"
 #include "server/cluster/peer_calls.h"

@@ -14,7 +14,7 @@
 
 #include "base/mutex.h"
 #include "gateway/request_plan.h"
-#include "net/http_server.h"
+#include "net/http_server/http_server.h"
 #include "server/cluster/cluster_front.h"
 
 namespace detent::server {

@@ -21,7 +21,7 @@
 #include "base/mutex.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
-#include "net/http_server.h"
+#include "net/http_server/http_server.h"
 #include "server/watch/change_collector.h"
 #include "server/watch/change_source.h"
 

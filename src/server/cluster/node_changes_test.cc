@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "net/local_exchange.h"
+#include "net/http_server/local_exchange.h"
 
 namespace detent::server {
 namespace {

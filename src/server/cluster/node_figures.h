@@ -18,7 +18,7 @@
 
 #include "base/mutex.h"
 #include "detent/unique_function.h"
-#include "net/http_server.h"
+#include "net/http_server/http_server.h"
 #include "server/cluster/cluster_figures.h"
 #include "server/cluster/cluster_shards.h"
 #include "server/cluster/peer_link.h"

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "net/http_caller.h"
-#include "net/http_message.h"
-#include "net/http_url.h"
+#include "net/http_client/http_caller.h"
+#include "net/message/http_message.h"
+#include "net/message/http_url.h"
 #include "server/access/access_token.h"
 
 namespace detent::server {

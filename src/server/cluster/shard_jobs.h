@@ -11,7 +11,7 @@
 
 #include "detent/clock.h"
 #include "engine/thread/engine_thread.h"
-#include "net/http_server.h"
+#include "net/http_server/http_server.h"
 #include "server/beanstalk/cluster_jobs.h"
 #include "server/cluster/latest_ends.h"
 

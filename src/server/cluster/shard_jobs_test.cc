@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "net/local_exchange.h"
+#include "net/http_server/local_exchange.h"
 #include "store/fault_store.h"
 #include "store/memory_store.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/http_message.h"
+#include "net/message/http_message.h"
 #include "task/request.h"
 
 namespace detent::server {

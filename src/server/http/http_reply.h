@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "detent/clock.h"
-#include "net/http_server.h"
+#include "net/http_server/http_server.h"
 #include "server/access/audit.h"
 
 namespace detent::server {

@@ -1,4 +1,4 @@
-// Reads the values of query parameters: durations, times, ids. net/http_query.h finds the
+// Reads the values of query parameters: durations, times, ids. net/message/http_query.h finds the
 // parameters.
 //
 // An error of a reader names the parameter and its limits, as net::read_count() does for counts.
@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "detent/clock.h"
-#include "net/http_query.h"
+#include "net/message/http_query.h"
 #include "task/largest_queues.h"
 #include "task/task.h"
 

@@ -26,8 +26,8 @@
 #include "base/thread.h"
 #include "delivery/webhook_signature.h"
 #include "detent/clock.h"
-#include "net/host_resolver.h"
-#include "net/http_caller.h"
+#include "net/address/host_resolver.h"
+#include "net/http_client/http_caller.h"
 #include "server/operate/ask_figures.h"
 #include "server/operate/thresholds.h"
 

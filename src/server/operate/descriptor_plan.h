@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "base/result.h"
-#include "cli/serve_options.h"
+#include "cli/options/serve_options.h"
 #include "server/access/exposure.h"
 
 namespace detent::server {

@@ -9,9 +9,9 @@
 #include "base/log/redact.h"
 #include "base/test_folder.h"
 #include "external/external_url.h"
-#include "net/http_server.h"
-#include "net/test_certificate.h"
-#include "net/tls_server.h"
+#include "net/http_server/http_server.h"
+#include "net/socket/tls_server.h"
+#include "net/testing/test_certificate.h"
 #include "store/memory_store.h"
 
 namespace detent::server {

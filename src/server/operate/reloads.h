@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/settings.h"
+#include "cli/settings/settings.h"
 
 namespace detent::server {
 

@@ -9,7 +9,7 @@
 
 #include "base/log/log.h"
 #include "base/test_folder.h"
-#include "net/test_certificate.h"
+#include "net/testing/test_certificate.h"
 #include "server/program/listeners.h"
 
 namespace detent::server {

@@ -5,7 +5,7 @@
 
 #include "base/log/log.h"
 #include "delivery/webhook_keys.h"
-#include "net/http_caller.h"
+#include "net/http_client/http_caller.h"
 #include "server/operate/log_pace.h"
 
 namespace detent::server {

@@ -11,7 +11,7 @@
 #include "delivery/address_guard.h"
 #include "delivery/deliverer.h"
 #include "delivery/engine_webhooks.h"
-#include "net/host_resolver.h"
+#include "net/address/host_resolver.h"
 
 namespace detent::server {
 

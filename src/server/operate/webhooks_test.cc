@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/testing/engine_fixture.h"
-#include "net/http_server_fixture.h"
+#include "net/testing/http_server_fixture.h"
 
 namespace detent::server {
 namespace {

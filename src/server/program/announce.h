@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/serve_options.h"
+#include "cli/options/serve_options.h"
 
 namespace detent::server {
 

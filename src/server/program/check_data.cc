@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cli/cli.h"
-#include "cli/progress.h"
+#include "cli/output/progress.h"
 #include "protocol/json/json_writer.h"
 #include "server/program/open_engine.h"
 #include "store/store_check.h"

@@ -1,7 +1,7 @@
 // `detent check`: checks the data of a stopped server.
 #pragma once
 
-#include "cli/check_options.h"
+#include "cli/options/check_options.h"
 
 namespace detent::server {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/log/log.h"
-#include "net/http_url.h"
+#include "net/message/http_url.h"
 #include "server/access/exposure.h"
 #include "server/http/http_reply.h"
 

@@ -13,7 +13,7 @@
 #include "base/log/redact.h"
 #include "cli/cli.h"
 #include "detent/clock.h"
-#include "net/tls_server.h"
+#include "net/socket/tls_server.h"
 #include "server/access/access.h"
 #include "server/access/exposure.h"
 #include "server/access/token_command.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/check_options.h"
-#include "cli/serve_options.h"
+#include "cli/options/check_options.h"
+#include "cli/options/serve_options.h"
 #include "detent/clock.h"
 #include "engine/records/change_feed.h"
 #include "engine/thread/engine_thread.h"

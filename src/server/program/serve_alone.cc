@@ -10,7 +10,7 @@
 #include "base/log/log.h"
 #include "detent/clock.h"
 #include "engine/thread/engine_thread.h"
-#include "net/http_server.h"
+#include "net/http_server/http_server.h"
 #include "server/beanstalk/beanstalk_server.h"
 #include "server/beanstalk/engine_shards.h"
 #include "server/operate/alerts.h"

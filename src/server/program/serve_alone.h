@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "cli/serve_options.h"
+#include "cli/options/serve_options.h"
 #include "server/program/serving.h"
 
 namespace detent::server {

@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "base/result.h"
-#include "cli/serve_options.h"
+#include "cli/options/serve_options.h"
 #include "detent/clock.h"
-#include "net/http_server.h"
-#include "net/tls_server.h"
+#include "net/http_server/http_server.h"
+#include "net/socket/tls_server.h"
 #include "server/access/access.h"
 #include "server/beanstalk/beanstalk_server.h"
 #include "server/operate/alerts.h"

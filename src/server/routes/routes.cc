@@ -6,7 +6,7 @@
 
 #include "base/histogram.h"
 #include "external/offload_thread.h"
-#include "net/http_query.h"
+#include "net/message/http_query.h"
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/queue_parser.h"
 #include "protocol/json/request_parser.h"

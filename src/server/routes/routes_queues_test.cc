@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/wall_time.h"
-#include "net/local_exchange.h"
+#include "net/http_server/local_exchange.h"
 #include "protocol/json/queue_parser.h"
 #include "server/testing/routes_fixture.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "net/local_exchange.h"
+#include "net/http_server/local_exchange.h"
 #include "server/testing/routes_access_fixture.h"
 #include "server/watch/change_collector.h"
 #include "tests/support/raw_socket.h"

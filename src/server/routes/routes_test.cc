@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "net/local_exchange.h"
+#include "net/http_server/local_exchange.h"
 #include "protocol/json/answer_parser.h"
 #include "server/testing/routes_fixture.h"
 #include "tests/support/raw_socket.h"

@@ -12,7 +12,7 @@
 
 #include "base/log/log.h"
 #include "cluster/shard_map.h"
-#include "net/http_client.h"
+#include "net/http_client/http_client.h"
 #include "server/cluster/cluster_node.h"
 #include "server/http/http_reply.h"
 #include "store/memory_lease_table.h"

@@ -18,7 +18,7 @@
 
 #include "base/log/log.h"
 #include "gateway/request_plan.h"
-#include "net/http_client.h"
+#include "net/http_client/http_client.h"
 #include "server/routes/routes.h"
 #include "server/watch/event_hub.h"
 #include "store/memory_store.h"

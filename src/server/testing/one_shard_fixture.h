@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/log/log.h"
-#include "net/local_exchange.h"
+#include "net/http_server/local_exchange.h"
 #include "server/cluster/cluster_shards.h"
 #include "server/cluster/peer_link.h"
 #include "server/routes/routes.h"

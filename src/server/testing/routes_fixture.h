@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/http_client.h"
+#include "net/http_client/http_client.h"
 #include "protocol/json/answer_parser.h"
 #include "protocol/json/stats_parser.h"
 #include "server/routes/routes.h"

@@ -23,7 +23,7 @@
 #include "base/thread.h"
 #include "detent/clock.h"
 #include "engine/thread/engine_thread.h"
-#include "net/http_server.h"
+#include "net/http_server/http_server.h"
 #include "server/http/http_reply.h"
 #include "server/operate/ask_figures.h"
 #include "server/operate/stats_history.h"

@@ -1,0 +1,97 @@
+// Helpers that declare options with CLI11. arguments.cc and the *_arguments.cc files describe the
+// command line with them. Only these files, setting_sources.h and command_reader.h use CLI11.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/arguments/argument_values.h"
+#include "cli/arguments/arguments.h"
+
+namespace detent::cli {
+
+/// The text of an error about the value `text` of an option: the message and the value. An address
+/// is left out, because it may contain a password.
+std::string refusal(const Error& error, const std::string& text);
+
+/// Adds an option whose value `parse` reads. If `parse` fails, CLI11 reports the error with the
+/// name of the option. Else `take` gets the value.
+template <class T, class Take>
+CLI::Option* add_parsed(CLI::App& app, const std::string& name,
+                        Result<T> (*parse)(const std::string&), Take take) {
+  CLI::Option* option =
+      app.add_option_function<std::string>(name, [parse, take](const std::string& text) {
+        take(*parse(text));  // the check below has accepted it
+      });
+  return option->check(
+      [parse](const std::string& text) {
+        const Result<T> value = parse(text);
+        return value ? std::string() : refusal(value.error(), text);
+      },
+      "");
+}
+
+CLI::Option* add_duration(CLI::App& app, const std::string& name,
+                          std::chrono::milliseconds& duration);
+CLI::Option* add_duration(CLI::App& app, const std::string& name,
+                          std::optional<std::chrono::milliseconds>& duration);
+
+/// Adds --priority.
+template <class Priority>
+CLI::Option* add_priority(CLI::App& app, Priority& priority) {
+  return app.add_option("--priority", priority, "Priority; a lower number is more urgent")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint32_t{0}, std::numeric_limits<std::uint32_t>::max()));
+}
+
+/// A command line must have at least one of these options. The error "… is required" begins with
+/// `names`.
+struct Choice {
+  std::vector<const CLI::Option*> options;
+  const char* names;
+};
+
+/// When the command line has been read and `command` was chosen: checks `choices` and copies
+/// `asked`, into which the options have written, to call.command. All must outlive `command`.
+template <class Asked>
+void asks(CLI::App& command, ClientCall& call, Asked& asked, std::vector<Choice> choices = {}) {
+  command.callback([&call, &asked, choices = std::move(choices)] {
+    for (const Choice& choice : choices) {
+      const bool is_made = std::ranges::any_of(
+          choice.options, [](const CLI::Option* option) { return option->count() > 0; });
+      if (!is_made) throw CLI::RequiredError(choice.names);
+    }
+    call.command = asked;
+  });
+}
+
+/// Adds --delay and --due-at, which exclude each other. Returns both as a choice, for commands that
+/// need one of them.
+template <class Target>
+Choice add_due(CLI::App& command, Target& due) {
+  CLI::Option* delay = add_parsed<std::chrono::milliseconds>(
+      command, "--delay", parse_any_duration, [&due](std::chrono::milliseconds d) { due = d; });
+  delay->type_name("DURATION")
+      ->description("Make the task due after this time: 1500ms, 30s, 5m, 2h, 30d, PT1H");
+  CLI::Option* due_at =
+      add_parsed<WallTime>(command, "--due-at", parse_due_at, [&due](WallTime at) { due = at; });
+  due_at->type_name("TIME")
+      ->description("Make the task due at this time: RFC 3339, or milliseconds since 1970")
+      ->excludes(delay);
+  return {{delay, due_at}, "--delay or --due-at"};
+}
+
+/// Adds --server, --token, --ca and --json.
+void add_call_options(CLI::App& app, ClientCall& call);
+/// Adds a command that calls a server, with the options of add_call_options().
+CLI::App* add_client_command(CLI::App& app, ClientCall& call, const char* name, const char* what);
+
+}  // namespace detent::cli
