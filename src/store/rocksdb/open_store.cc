@@ -271,6 +271,12 @@ Result<void> OpenStore::settle_if_due() {
     --writes_to_retry_;
     return ok();
   }
+  if (settled_to_ == last_id_) {
+    // All tasks are settled. The bytes are of versions that were written during the last settle.
+    DETENT_CHECK(accepted_.size() == 0);
+    accepted_bytes_ = 0;
+    return ok();
+  }
   bytes_at_start_ = accepted_bytes_;
   settle_.start({.after = settled_to_,
                  .upto = last_id_,

@@ -57,9 +57,7 @@ Settle::~Settle() {
 
 void Settle::start(const SettleRange& range) {
   DETENT_CHECK(!is_running_);
-  // They are equal when tasks were written again and again while all of them were settled: the
-  // accepted family then holds old versions only, which the settle removes.
-  DETENT_CHECK(range.after <= range.upto);
+  DETENT_CHECK(range.after < range.upto);
   DETENT_CHECK(changed_.empty());  // otherwise corrections of an earlier settle are missing
   is_running_ = true;
   upto_ = range.upto;
