@@ -50,7 +50,8 @@ class FakeCaller final : public net::HttpCaller {
   FakeCaller(const FakeCaller&) = delete;
   FakeCaller& operator=(const FakeCaller&) = delete;
   using HttpCaller::call;
-  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done, Late /*late*/) override {
+  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done,
+                  WhenSlow /*slow*/) override {
     const MutexLock lock(calls_.mutex);
     calls_.begun.push_back({std::move(url), std::move(request), std::move(done)});
     calls_.changed.notify_all();

@@ -32,8 +32,13 @@
 //     Answers          the answers that wait for a commit
 //     LatenessAccount, TaskNews   counters and events
 //
-// To follow a verb to the disk, read for example: task_verbs.cc (schedule), transitions.cc (place),
-// task_records.cc (put, commit), commit_writer.cc (commit), and write() of the store.
+// To follow a verb to the disk, read for example:
+//
+//  1. verbs/task_verbs.cc        schedule() and accept()
+//  2. verbs/transitions.cc       add() gives the task its place
+//  3. records/task_records.cc    put() stages the record; later, commit() takes all staged records
+//  4. records/commit_writer.cc   commit(), called by turn()
+//  5. the store                  write(); in RocksDB rocksdb/open_store.cc, write_while()
 //
 // A task has three positions:
 // - Its **due time** (`due_at`) is the instant that the user asked for. It is in the record.

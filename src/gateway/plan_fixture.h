@@ -14,7 +14,7 @@
 
 namespace detent::gateway {
 
-/// The answer of a simulated shard; status 0: the answer is late.
+/// The answer of a simulated shard; status 0: the answer is slow.
 using PlayShard = std::function<net::HttpResponse(const Part&)>;
 
 struct CarriedOut {
@@ -30,9 +30,9 @@ inline std::variant<net::HttpResponse, std::vector<net::HttpResponse>> ask_in_tu
   for (const Part& part : plan.parts) {
     net::HttpResponse answer = play(part);
     asked.push_back(part);
-    const bool is_late = answer.status == 0;
-    EXPECT_FALSE(is_late && !plan.in_turn->goes_on_without_late);
-    if (is_late) continue;
+    const bool is_slow = answer.status == 0;
+    EXPECT_FALSE(is_slow && !plan.in_turn->goes_on_without_slow);
+    if (is_slow) continue;
     if (plan.in_turn->will_do(answer)) return answer;
     answers.push_back(std::move(answer));
   }

@@ -149,7 +149,7 @@ std::string with_wait(std::string_view body, std::chrono::milliseconds wait) {
 Plan lease_in_turn(net::HttpRequest request, Places places, bool may_wait) {
   const net::HttpRequest at_once = with_body(request, with_wait(request.body, {}));
   Plan plan = to_places(at_once, places, none_has_tasks);
-  plan.in_turn = InTurn{.will_do = ends_lease, .goes_on_without_late = may_wait};
+  plan.in_turn = InTurn{.will_do = ends_lease, .goes_on_without_slow = may_wait};
   if (!may_wait) return plan;
   plan.join = [request = std::move(request), places = std::move(places)](const Answers&) -> Step {
     Plan wait =

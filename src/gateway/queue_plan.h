@@ -28,7 +28,7 @@ Plan plan_sweep_queue(net::HttpRequest request, const std::string& queue, const 
 /// worker waits, it waits at all partitions at the same time. The first answer ends the other
 /// waits. There is therefore no polling, and only the tasks of the answer stay leased.
 ///
-/// A late partition does not delay the tasks of other partitions; leases that it still grants are
+/// A slow partition does not delay the tasks of other partitions; leases that it still grants are
 /// given back. If the queue moves, the wait continues at its new places. The requested wait time
 /// starts when the worker waits at all partitions. The first answer to the wait is final, including
 /// a 503 because a node is unreachable or overloaded; such an answer ends the wait early.

@@ -388,15 +388,15 @@ TEST(QueuePlan, AnEmptyLeaseIsAnErrorWhileAPartitionIsUnreachable) {
   }
 }
 
-TEST(QueuePlan, AWorkerThatWaitsDoesNotWaitForLatePartitions) {
-  for (const ShardNumber other : {6u, 7u, 0u, kShards}) {  // kShards: all partitions are late
+TEST(QueuePlan, AWorkerThatWaitsDoesNotWaitForSlowPartitions) {
+  for (const ShardNumber other : {6u, 7u, 0u, kShards}) {  // kShards: all partitions are slow
     const CarriedOut done = carry_out(lease(R"({"wait":"20s"})"), kMap, [other](const Part& part) {
       const net::HttpResponse answer = to_who_waits(part);
       const bool is_asked_first = answer.body == without_tasks().body;
       return is_asked_first && part.shard != other ? net::HttpResponse{.status = 0} : answer;
     });
     ASSERT_EQ(done.rounds.size(), 2u);
-    EXPECT_EQ(shards_of(done.rounds[1]), (Shards{6, 7, 0})) << "also at the late partition";
+    EXPECT_EQ(shards_of(done.rounds[1]), (Shards{6, 7, 0})) << "also at the slow partition";
     EXPECT_EQ(done.answer.body, with_tasks().body);
   }
 }

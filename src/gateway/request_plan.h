@@ -46,13 +46,13 @@ struct Part {
 enum class Wanted : bool { all, first };
 
 /// For parts that can each give the whole answer. They are asked one after the other. The next
-/// part is asked when the previous answer is not acceptable, or is late. A late answer is still
+/// part is asked when the previous answer is not acceptable, or is slow. A slow answer is still
 /// acceptable, unless another part was first; then its leases are given back.
 struct InTurn {
   /// Whether this is the answer to the whole request.
   std::function<bool(const net::HttpResponse&)> will_do;
-  /// When all have been asked, and the answers that are missing are late: goes on without them.
-  bool goes_on_without_late = false;
+  /// When all have been asked, and the answers that are missing are slow: goes on without them.
+  bool goes_on_without_slow = false;
 };
 
 /// How to plan a waiting request again, for its elapsed time, if its queue is found on other

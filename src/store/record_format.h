@@ -1,5 +1,6 @@
 // A task as bytes on disk. docs/internals/storage-format.md defines each byte. Change the page and
-// this format together. If the meaning of a byte changes, raise the version.
+// this format together. After the first release, a new field or a new meaning of a byte raises the
+// version.
 //
 // A record is sealed with a CRC-32C over its bytes and its task id. So a reader refuses a record
 // that was damaged, cut off, or stored under the key of another task. For records of this size,

@@ -32,6 +32,9 @@
 //     `unavailable`.
 //  8. A new store gets a random identity(). It stays the same at each open. Only copies of a store
 //     have the same identity.
+//  9. A back end that several processes can reach refuses the write of a former owner, whose epoch
+//     is lower than the store's. This is fencing: the PostgreSQL store does it in each statement
+//     (postgres/fenced_statement.h). The RocksDB store has the lock of its folder instead.
 //
 // A store is confined to one thread. A back end may do part of its work on threads of its own.
 #pragma once

@@ -18,7 +18,7 @@
 
 #if defined(DETENT_POSTGRES_CONTRACT)
 #include "store/postgres/postgres_lease_table.h"
-#include "store/postgres/private_cluster.h"
+#include "store/postgres/testing/private_cluster.h"
 #else
 #include "store/memory_lease_table.h"
 #endif

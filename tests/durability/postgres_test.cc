@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "detent/clock.h"
-#include "store/postgres/private_cluster.h"
+#include "store/postgres/testing/private_cluster.h"
 #include "tests/durability/child_server.h"
 #include "tests/support/client_of.h"
 

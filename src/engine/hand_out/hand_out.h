@@ -4,7 +4,8 @@
 // tasks immediately, or it waits. A waiting worker is served before a new request. The
 // **deliverer** of webhooks asks for the tasks with a webhook, of all queues. There is one
 // deliverer. hand_out_turns.h decides which queue is next. LoadedTasks::allowance() decides whether
-// a limit holds its tasks back. Each step hands out a bounded number of tasks.
+// a limit holds its tasks back. Within a queue, pick() takes the tasks in ReadyOrder
+// (loaded_task.h). Each step hands out a bounded number of tasks.
 //
 // A hand-out stages no record, because leases exist only in memory. The answer to a request still
 // waits for the next commit, because its tasks may have changed after the previous commit. A

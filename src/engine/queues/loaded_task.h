@@ -46,7 +46,8 @@ struct LoadedTask {
   bool is_urgent() const noexcept { return priority < kDefaultPriority; }
 };
 
-/// The order in which ready tasks of a queue are handed out.
+/// The order in which ready tasks of a queue are handed out. A ready lane of the store has the same
+/// order (Place in store.h).
 struct ReadyOrder {
   bool operator()(const LoadedTask* a, const LoadedTask* b) const noexcept {
     if (a->priority != b->priority) return a->priority < b->priority;

@@ -1,10 +1,11 @@
 // The records of tasks as of this turn: the records of the store, and above them the staged
 // records, which the next commit makes durable.
 //
-// Every change of a record goes through put() and erase(), which also keep the counts of its queue.
-// A task that leaves its queue also goes through uncount(). The changed keys, schedules and due
-// counts are in the same batch. A crash leaves the whole batch or no part of it, so the counts of a
-// queue and the forecast are exact after a crash.
+// Every change of a live task's record goes through put() and erase(), which also count the records
+// in the lanes of its queue. Callers keep the other counts of the queue; for a task that leaves its
+// queue, uncount() does it. The changed keys, schedules and due counts are in the same batch. A
+// crash leaves the whole batch or no part of it, so the counts of a queue and the forecast are
+// exact after a crash.
 //
 // Invariant: no ended task is at or before `forgotten_to_`. The search for expired ended tasks
 // begins there, behind the removed tasks, because a store may have to walk over removed records.

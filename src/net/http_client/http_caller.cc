@@ -156,12 +156,12 @@ class Call final : public std::enable_shared_from_this<Call> {
     write_request(request, url_.authority, output_);
   }
 
-  void start(HttpCaller::Late late) {
+  void start(HttpCaller::WhenSlow slow) {
     total_timer_.expires_after(shared_.options.total_timeout);
     total_timer_.async_wait([self = shared_from_this()](error_code ec) {
       if (!ec) self->time_out(self->shared_.options.total_timeout, " in all,");
     });
-    if (late.tell) watch(std::move(late));
+    if (slow.tell) watch(std::move(slow));
     connection_ = shared_.idle.take(url_);
     if (connection_) return exchange();
     connection_ = std::make_unique<Connection>(*shared_.io);
@@ -183,10 +183,10 @@ class Call final : public std::enable_shared_from_this<Call> {
   }
 
  private:
-  void watch(HttpCaller::Late late) {
-    late_timer_.emplace(*shared_.io, late.after);
-    late_timer_->async_wait(
-        [self = shared_from_this(), tell = std::move(late.tell)](error_code ec) mutable {
+  void watch(HttpCaller::WhenSlow slow) {
+    slow_timer_.emplace(*shared_.io, slow.after);
+    slow_timer_->async_wait(
+        [self = shared_from_this(), tell = std::move(slow.tell)](error_code ec) mutable {
           if (!ec && !self->is_over_) tell();
         });
   }
@@ -345,7 +345,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   void close() {
     total_timer_.cancel();
     step_timer_.cancel();
-    if (late_timer_) late_timer_->cancel();
+    if (slow_timer_) slow_timer_->cancel();
     if (connection_) connection_->socket.close();
   }
 
@@ -360,7 +360,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   std::size_t next_address_ = 0;
   asio::steady_timer total_timer_{*shared_.io};
   asio::steady_timer step_timer_{*shared_.io};
-  std::optional<asio::steady_timer> late_timer_;
+  std::optional<asio::steady_timer> slow_timer_;
   std::unique_ptr<Connection> connection_;  // null after it was kept for other calls
   bool is_written_ = false;                 // true after the write of the request has ended
   ResponseParser parser_;
@@ -399,10 +399,10 @@ class Caller final : public HttpCaller {
   }
 
   using HttpCaller::call;
-  CallNumber call(HttpUrl url, HttpRequest request, Done done, Late late) override {
+  CallNumber call(HttpUrl url, HttpRequest request, Done done, WhenSlow slow) override {
     const CallNumber number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
     asio::post(*shared_.io, [this, number, url = std::move(url), request = std::move(request),
-                             done = std::move(done), late = std::move(late)]() mutable {
+                             done = std::move(done), slow = std::move(slow)]() mutable {
       auto forget_and_tell = [this, number, done = std::move(done)](CallOutcome outcome) mutable {
         calls_.erase(number);
         done(std::move(outcome));
@@ -410,7 +410,7 @@ class Caller final : public HttpCaller {
       const auto call = std::make_shared<Call>(shared_, std::move(url), std::move(request),
                                                std::move(forget_and_tell));
       calls_.emplace(number, call);
-      call->start(std::move(late));
+      call->start(std::move(slow));
     });
     return number;
   }

@@ -83,7 +83,7 @@ class HttpCaller {
   using CallNumber = std::uint64_t;
   /// Notifies a caller that has an alternative to a slow answer. `tell` runs on the I/O thread, at
   /// most once, if there is no answer after this time. The call continues.
-  struct Late {
+  struct WhenSlow {
     std::chrono::milliseconds after{0};
     UniqueFunction<void()> tell = {};  // empty: the caller has no alternative
   };
@@ -99,7 +99,7 @@ class HttpCaller {
   /// From `request` it uses method, headers and body; the URL supplies the rest. It adds the
   /// headers Host, Content-Length and Connection. Requires: HTTP/1.1 permits the method and the
   /// header names.
-  virtual CallNumber call(HttpUrl url, HttpRequest request, Done done, Late late) = 0;
+  virtual CallNumber call(HttpUrl url, HttpRequest request, Done done, WhenSlow slow) = 0;
   CallNumber call(HttpUrl url, HttpRequest request, Done done) {
     return call(std::move(url), std::move(request), std::move(done), {});
   }

@@ -109,22 +109,22 @@ TEST(HttpCaller, MakesManyCallsAtOnce) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(answer_of(outcomes.pop()).status, 200);
 }
 
-TEST(HttpCaller, ReportsALateAnswerAndStillDeliversIt) {
+TEST(HttpCaller, ReportsASlowAnswerAndStillDeliversIt) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
   ScriptedResolver resolver;
   CallerRig rig(resolver, patient());
   Mailbox<CallOutcome> outcomes;
-  Mailbox<int> late;
+  Mailbox<int> slow;
   for (const auto after : {1ms, std::chrono::milliseconds{600s}}) {
     const auto count = static_cast<int>(after.count());
     rig.caller().call(*parse_http_url(url_of(*server)), CallerRig::post(""),
                       [&outcomes](CallOutcome outcome) { outcomes.push(std::move(outcome)); },
-                      {.after = after, .tell = [&late, count] { late.push(count); }});
+                      {.after = after, .tell = [&slow, count] { slow.push(count); }});
   }
   const HeldRequest one = held.pop();
   const HeldRequest other = held.pop();
-  EXPECT_EQ(late.pop(), 1);
+  EXPECT_EQ(slow.pop(), 1);
   for (const HeldRequest& request : {one, other}) request.responder.send(text("x"));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(answer_of(outcomes.pop()).status, 200);
 }

@@ -65,16 +65,16 @@ Result<ShardAnswer> decode_answer(std::string_view bytes);
 class ShardAsker {
  public:
   using Done = UniqueFunction<void(std::optional<ShardAnswer>)>;
-  using Late = UniqueFunction<void()>;
+  using WhenSlow = UniqueFunction<void()>;
 
   virtual ~ShardAsker() = default;
   /// The shards, and the queues that are on several shards.
   virtual std::shared_ptr<const ShardMap> map() const = 0;
   /// Asks a shard. `done` runs once, on any thread, perhaps before this call returns. It gets no
   /// value if the shard could not be asked or did not answer; the question may still have been
-  /// carried out. `late` runs at most once, when the answer takes long, perhaps immediately. Leave
-  /// `late` empty if the caller cannot use the time. A question with `late` must not be a wait.
-  virtual void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) = 0;
+  /// carried out. `slow` runs at most once, when the answer takes long, perhaps immediately. Leave
+  /// `slow` empty if the caller cannot use the time. A question with `slow` must not be a wait.
+  virtual void ask(ShardNumber shard, const ShardAsk& ask, Done done, WhenSlow slow) = 0;
   /// For a take, and to choose one of several shards.
   virtual std::uint64_t next_number() = 0;
 };

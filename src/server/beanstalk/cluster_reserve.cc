@@ -60,7 +60,7 @@ void ClusterReserve::look() {
   best_.reset();
   for (Part& part : parts_) {
     part.look = shards_.next_number();
-    part.is_late = false;
+    part.is_slow = false;
   }
   for (const Part& part : parts_) {
     shards_.ask(
@@ -72,7 +72,7 @@ void ClusterReserve::look() {
         [self = shared_from_this(), number = *part.look] {
           const auto asked = self->part_of(&Part::look, number);
           if (!asked || self->is_over_) return;
-          self->parts_[*asked].is_late = true;
+          self->parts_[*asked].is_slow = true;
           self->choose();
         });
   }
@@ -87,11 +87,11 @@ void ClusterReserve::looked(std::size_t part, const std::optional<ShardAnswer>& 
   choose();
 }
 
-/// Called when all shards have reported their next job. Late shards are waited for only if no shard
+/// Called when all shards have reported their next job. Slow shards are waited for only if no shard
 /// has a job, and only by a reserve that never waited.
 void ClusterReserve::choose() {
   const auto is_missing = [](const Part& part) { return part.look.has_value(); };
-  const auto is_awaited = [](const Part& part) { return part.look && !part.is_late; };
+  const auto is_awaited = [](const Part& part) { return part.look && !part.is_slow; };
   if (std::ranges::any_of(parts_, is_awaited)) return;
   const bool is_missed = std::ranges::any_of(parts_, is_missing);
   if (!best_ && time_left() == milliseconds{0} && !ends_in_time_ && is_missed) return;
@@ -143,13 +143,13 @@ void ClusterReserve::follow_queues() {
 void ClusterReserve::take(std::size_t part, milliseconds wait) {
   Part& of = parts_[part];
   of.take = shards_.next_number();
-  of.is_late = false;
-  NodeShards::Late late;
+  of.is_slow = false;
+  NodeShards::WhenSlow slow;
   if (wait == milliseconds{0} && parts_.size() > 1) {
-    late = [self = shared_from_this(), number = *of.take] {
+    slow = [self = shared_from_this(), number = *of.take] {
       const auto asked = self->part_of(&Part::take, number);
       if (!asked || self->is_over_) return;
-      self->parts_[*asked].is_late = true;
+      self->parts_[*asked].is_slow = true;
       self->take_at_others();
     };
   }
@@ -164,14 +164,14 @@ void ClusterReserve::take(std::size_t part, milliseconds wait) {
         if (!answer || answer->answers.empty()) return;
         self->shards_.give_back(shard, {answer->answers.front().taken.token});
       },
-      std::move(late));
+      std::move(slow));
 }
 
-/// The shard that was asked for a job is late: the first that gives one wins.
+/// The shard that was asked for a job is slow: the first that gives one wins.
 void ClusterReserve::take_at_others() {
   if (is_waiting_) return;
   if (time_left() > milliseconds{0}) return wait();
-  if (ends_in_time_) return end_when_late();
+  if (ends_in_time_) return end_when_slow();
   if (looks_ >= kMaxLooks) return;
   looks_ = kMaxLooks;  // once: all are asked now
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -184,9 +184,9 @@ void ClusterReserve::took(std::size_t part, MonotonicTime asked_at,
   parts_[part].take.reset();
   if (answer && !answer->answers.empty()) return end(std::move(answer->answers.front()));
   if (is_waiting_) return take_again(part, asked_at);
-  // Another that was late, or was asked because of that.
+  // Another that was slow, or was asked because of that.
   if (std::ranges::any_of(parts_, [](const Part& other) { return other.take.has_value(); })) {
-    if (ends_in_time_) end_when_late();
+    if (ends_in_time_) end_when_slow();
     return;
   }
   // Somebody was faster.
@@ -209,9 +209,9 @@ void ClusterReserve::take_again(std::size_t part, MonotonicTime asked_at) {
 }
 
 /// Its time is over: it ends unless a shard that was asked may yet answer in time.
-void ClusterReserve::end_when_late() {
+void ClusterReserve::end_when_slow() {
   const auto is_awaited = [](const Part& part) {
-    return (part.look || part.take) && !part.is_late;
+    return (part.look || part.take) && !part.is_slow;
   };
   if (std::ranges::none_of(parts_, is_awaited)) end(std::nullopt);
 }
@@ -221,7 +221,7 @@ void ClusterReserve::end_wait() {
   ends_in_time_ = true;
   if (is_over_) return;
   if (is_waiting_) return end(std::nullopt);
-  end_when_late();
+  end_when_slow();
 }
 
 void ClusterReserve::abandon() {

@@ -8,7 +8,7 @@
 //    cancelled, and a job that still arrives is given back immediately.
 //
 // A slow shard does not delay jobs of other shards. It does not delay the end either: after the
-// deadline, late shards are ignored. There is one exception: a `reserve` with timeout 0 gets "no
+// deadline, slow shards are ignored. There is one exception: a `reserve` with timeout 0 gets "no
 // job" only after all shards have answered.
 //
 // There is no polling: a wait at a shard lasts up to a minute and is then renewed. An unreachable
@@ -63,7 +63,7 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
 
   void start();
   /// Ends it without a job. A waiting reserve ends immediately. Otherwise it ends unless a shard is
-  /// handing out a job at this moment; late shards do not count.
+  /// handing out a job at this moment; slow shards do not count.
   void end_wait();
   /// Ends it immediately, because the client is gone. A job that a shard still hands out is given
   /// back.
@@ -75,7 +75,7 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
     ShardNumber shard = 0;
     std::vector<std::string> queues;
     std::optional<std::uint64_t> look = {};  // the look that the shard has not answered yet
-    bool is_late = false;                    // to tell, or to hand out
+    bool is_slow = false;                    // to tell, or to hand out
     std::optional<std::uint64_t> take = {};
     std::chrono::milliseconds pause = kAwayPause;  // before the next, when it is away
   };
@@ -90,7 +90,7 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   void follow_queues();
   void take(std::size_t part, std::chrono::milliseconds wait);
   void take_at_others();
-  void end_when_late();
+  void end_when_slow();
   void end_takes();
   void took(std::size_t part, MonotonicTime asked_at, std::optional<ShardAnswer> answer);
   void take_again(std::size_t part, MonotonicTime asked_at);
@@ -103,7 +103,7 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   const std::vector<std::string> queues_;
   const std::optional<MonotonicTime> until_;
   bool may_wait_;
-  bool ends_in_time_;  // may end without late shards; false for a reserve with timeout 0, which
+  bool ends_in_time_;  // may end without slow shards; false for a reserve with timeout 0, which
                        // needs all answers
   Events events_;
   std::shared_ptr<const ShardMap> map_;  // the map from which the parts were made

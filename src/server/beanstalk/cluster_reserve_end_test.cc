@@ -47,16 +47,16 @@ TEST_F(ClusterReserveTest, WhenWaitsEndOneThatFindsNothingDoesNotBeginToWait) {
   EXPECT_EQ(waits_, 0);
 }
 
-TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByAShardThatIsLate) {
-  for (const bool is_late_first : {true, false}) {
-    auto end = reserve({0, 1}, is_late_first ? 0ms : 30s);
+TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByAShardThatIsSlow) {
+  for (const bool is_slow_first : {true, false}) {
+    auto end = reserve({0, 1}, is_slow_first ? 0ms : 30s);
     auto looking = asked(Kind::next, 2);
     looking.at(1).done(ShardAnswer{});
-    if (is_late_first) looking.at(0).late();
+    if (is_slow_first) looking.at(0).slow();
     on_thread([this] { reserve_->end_wait(); });
-    if (!is_late_first) {
+    if (!is_slow_first) {
       EXPECT_FALSE(is_over(end));
-      looking.at(0).late();
+      looking.at(0).slow();
       settle();
     }
     ASSERT_TRUE(is_over(end));
@@ -65,24 +65,24 @@ TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByAShardThatIsLate) {
   }
 }
 
-TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByShardsThatAreLateToHandOut) {
-  for (const bool is_late_too : {true, false}) {
+TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByShardsThatAreSlowToHandOut) {
+  for (const bool is_slow_too : {true, false}) {
     auto end = reserve({0, 1}, 0ms);
     answer_look(2, {{0, {}}});
-    Asked late = shards_.next(Kind::take);
-    late.late();
+    Asked slow = shards_.next(Kind::take);
+    slow.slow();
     Asked other = shards_.next(Kind::take);
     on_thread([this] { reserve_->end_wait(); });
     EXPECT_FALSE(is_over(end)) << "the other may hand one out";
-    if (is_late_too) {
-      other.late();
+    if (is_slow_too) {
+      other.slow();
     } else {
       other.done(ShardAnswer{});
     }
     settle();
     ASSERT_TRUE(is_over(end));
     EXPECT_EQ(end.get(), std::nullopt);
-    shards_.next_ends(is_late_too ? 2 : 1);
+    shards_.next_ends(is_slow_too ? 2 : 1);
   }
 }
 

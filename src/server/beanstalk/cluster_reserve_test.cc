@@ -66,17 +66,17 @@ TEST_F(ClusterReserveTest, AShardThatIsAwayDoesNotKeepItFromWhatAnotherHas) {
   EXPECT_EQ(shards_.next(Kind::take).shard, 1u);
 }
 
-TEST_F(ClusterReserveTest, AShardThatIsLateToTellHoldsUpNothingThatAnotherHas) {
-  for (const bool is_late_first : {true, false}) {
+TEST_F(ClusterReserveTest, AShardThatIsSlowToTellHoldsUpNothingThatAnotherHas) {
+  for (const bool is_slow_first : {true, false}) {
     auto end = reserve({0, 1});
     auto looking = asked(Kind::next, 2);
     ShardAnswer has_one;
     has_one.head = ReadyHead{};
-    if (is_late_first) looking.at(0).late();
+    if (is_slow_first) looking.at(0).slow();
     looking.at(1).done(has_one);
-    if (!is_late_first) {
+    if (!is_slow_first) {
       EXPECT_FALSE(is_asked()) << "it may have a more urgent one";
-      looking.at(0).late();
+      looking.at(0).slow();
     }
     Asked take = shards_.next(Kind::take);
     EXPECT_EQ(take.shard, 1u);
@@ -87,10 +87,10 @@ TEST_F(ClusterReserveTest, AShardThatIsLateToTellHoldsUpNothingThatAnotherHas) {
   }
 }
 
-TEST_F(ClusterReserveTest, WhoWaitsWaitsAtAShardThatIsLateToTellToo) {
+TEST_F(ClusterReserveTest, WhoWaitsWaitsAtAShardThatIsSlowToTellToo) {
   auto end = reserve({0, 1});
   auto looking = asked(Kind::next, 2);
-  looking.at(0).late();
+  looking.at(0).slow();
   looking.at(1).done(ShardAnswer{});
   auto waiting = takes(2);
   EXPECT_EQ(waiting.at(0).ask.wait, ClusterReserve::kLongestTake);
@@ -101,10 +101,10 @@ TEST_F(ClusterReserveTest, WhoWaitsWaitsAtAShardThatIsLateToTellToo) {
   EXPECT_EQ(end.get().value().taken.id, id_of(1, 5));
 }
 
-TEST_F(ClusterReserveTest, WhoDoesNotWaitTakesWhatALateShardTellsOfWhenNoOtherHasAny) {
+TEST_F(ClusterReserveTest, WhoDoesNotWaitTakesWhatASlowShardTellsOfWhenNoOtherHasAny) {
   auto end = reserve({0, 1}, 0ms);
   auto looking = asked(Kind::next, 2);
-  looking.at(0).late();
+  looking.at(0).slow();
   looking.at(1).done(ShardAnswer{});
   EXPECT_FALSE(is_asked());
   EXPECT_FALSE(is_over(end));
@@ -117,14 +117,14 @@ TEST_F(ClusterReserveTest, WhoDoesNotWaitTakesWhatALateShardTellsOfWhenNoOtherHa
   EXPECT_EQ(end.get().value().taken.id, id_of(0, 5));
 }
 
-TEST_F(ClusterReserveTest, WhoseTimeEndsWhileAShardIsLateToTellIsNotKeptByIt) {
+TEST_F(ClusterReserveTest, WhoseTimeEndsWhileAShardIsSlowToTellIsNotKeptByIt) {
   auto end = reserve({0, 1}, 1s);
   auto looking = asked(Kind::next, 2);
   looking.at(1).done(ShardAnswer{});
   clock_.advance(1s);
   EXPECT_FALSE(is_asked());
   EXPECT_FALSE(is_over(end)) << "it may have one";
-  looking.at(0).late();
+  looking.at(0).slow();
   settle();
   ASSERT_TRUE(is_over(end));
   EXPECT_EQ(end.get(), std::nullopt);
@@ -134,17 +134,17 @@ TEST_F(ClusterReserveTest, WhoseTimeEndsWhileAShardIsLateToTellIsNotKeptByIt) {
   EXPECT_FALSE(is_asked());
 }
 
-TEST_F(ClusterReserveTest, WhoseTimeEndsWhileAShardIsLateToHandOutIsNotKeptByItEither) {
+TEST_F(ClusterReserveTest, WhoseTimeEndsWhileAShardIsSlowToHandOutIsNotKeptByItEither) {
   auto end = reserve({0, 1}, 1s);
   answer_look(2, {{0, {}}});
-  Asked late = shards_.next(Kind::take);
+  Asked slow = shards_.next(Kind::take);
   clock_.advance(1s);
-  late.late();
+  slow.slow();
   settle();
   ASSERT_TRUE(is_over(end));
   EXPECT_EQ(end.get(), std::nullopt);
-  EXPECT_EQ(shards_.next(Kind::end_take).ask.number, late.ask.number);
-  late.done(job_answer(id_of(0, 5)));
+  EXPECT_EQ(shards_.next(Kind::end_take).ask.number, slow.ask.number);
+  slow.done(job_answer(id_of(0, 5)));
   EXPECT_EQ(shards_.next(Kind::give_back).shard, 0u);
 }
 
@@ -152,43 +152,43 @@ TEST_F(ClusterReserveTest, WhoIsNotHandedAJobInTimeWaitsForOneOfAnotherShardToo)
   for (const ShardNumber first : {0u, 1u}) {
     auto end = reserve({0, 1});
     answer_look(2, {{0, {}}});
-    Asked late = shards_.next(Kind::take);
-    EXPECT_EQ(late.shard, 0u);
-    late.late();
+    Asked slow = shards_.next(Kind::take);
+    EXPECT_EQ(slow.shard, 0u);
+    slow.slow();
     Asked other = shards_.next(Kind::take);
     EXPECT_EQ(other.shard, 1u);
     EXPECT_EQ(other.ask.wait, ClusterReserve::kLongestTake);
     EXPECT_FALSE(is_asked());
-    (first == 0 ? late : other).done(job_answer(id_of(first, 5)));
+    (first == 0 ? slow : other).done(job_answer(id_of(first, 5)));
     EXPECT_EQ(end.get().value().taken.id, id_of(first, 5));
     EXPECT_EQ(shards_.next(Kind::end_take).shard, 1 - first);
-    (first == 0 ? other : late).done(job_answer(id_of(1 - first, 6)));
+    (first == 0 ? other : slow).done(job_answer(id_of(1 - first, 6)));
     EXPECT_EQ(shards_.next(Kind::give_back).shard, 1 - first);
   }
 }
 
-TEST_F(ClusterReserveTest, WhoDoesNotWaitAsksTheOthersForAJobWhenOneIsLateToHandItOut) {
+TEST_F(ClusterReserveTest, WhoDoesNotWaitAsksTheOthersForAJobWhenOneIsSlowToHandItOut) {
   auto end = reserve({0, 1, 2}, 0ms);
   answer_look(3, {{0, {}}});
-  Asked late = shards_.next(Kind::take);
-  late.late();
+  Asked slow = shards_.next(Kind::take);
+  slow.slow();
   auto others = takes(2);
   EXPECT_EQ(others.at(1).ask.wait, 0ms);
   others.at(1).done(ShardAnswer{});
   EXPECT_FALSE(is_over(end));
-  others.at(2).late();
+  others.at(2).slow();
   EXPECT_FALSE(is_asked()) << "all have been asked";
   others.at(2).done(ShardAnswer{});
   EXPECT_FALSE(is_asked());
   EXPECT_FALSE(is_over(end));
-  late.done(ShardAnswer{});
+  slow.done(ShardAnswer{});
   EXPECT_EQ(end.get(), std::nullopt);
 }
 
 TEST_F(ClusterReserveTest, OverOneShardNothingElseCanBeDoneMeanwhile) {
   auto end = reserve({2}, 0ms);
   Asked take = shards_.next(Kind::take);
-  EXPECT_FALSE(take.late);
+  EXPECT_FALSE(take.slow);
   take.done(job_answer(id_of(2, 5)));
   EXPECT_EQ(end.get().value().taken.id, id_of(2, 5));
 }

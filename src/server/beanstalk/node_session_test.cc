@@ -1,5 +1,5 @@
 // A beanstalk client of a node. The test simulates the shards. It checks which shards are asked,
-// and how late and missing answers are handled.
+// and how slow and missing answers are handled.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -55,10 +55,10 @@ void NodeShards::ask(ShardNumber shard, ShardAsk asked, Answered answered) {
   ask(shard, asked, std::move(answered), {});
 }
 
-void NodeShards::ask(ShardNumber shard, const ShardAsk& asked, Answered answered, Late late) {
-  ShardAsker::Late tell_late;
-  if (late) {
-    tell_late = [this, late = std::move(late)]() mutable { run(std::move(late)); };
+void NodeShards::ask(ShardNumber shard, const ShardAsk& asked, Answered answered, WhenSlow slow) {
+  ShardAsker::WhenSlow tell_slow;
+  if (slow) {
+    tell_slow = [this, slow = std::move(slow)]() mutable { run(std::move(slow)); };
   }
   asker_.ask(
       shard, asked,
@@ -67,7 +67,7 @@ void NodeShards::ask(ShardNumber shard, const ShardAsk& asked, Answered answered
           answered(std::move(answer));
         });
       },
-      std::move(tell_late));
+      std::move(tell_slow));
 }
 
 void NodeShards::when_committed(std::shared_ptr<BeanstalkSession> session) {

@@ -33,7 +33,7 @@ class NodeShards final : public JobShards {
   /// The pause before leases are again given back to a shard that was unreachable.
   static constexpr std::chrono::milliseconds kGiveBackPause{500};
 
-  using Late = UniqueFunction<void()>;
+  using WhenSlow = UniqueFunction<void()>;
 
   /// Starts the thread. Both must outlive it; `asker` may still answer questions of this after it
   /// has stopped.
@@ -68,8 +68,8 @@ class NodeShards final : public JobShards {
     return std::nullopt;
   }
   void ask(ShardNumber shard, ShardAsk asked, Answered answered) override;
-  /// `late` as in ShardAsker::ask(), but on the thread of the sessions.
-  void ask(ShardNumber shard, const ShardAsk& asked, Answered answered, Late late);
+  /// `slow` as in ShardAsker::ask(), but on the thread of the sessions.
+  void ask(ShardNumber shard, const ShardAsk& asked, Answered answered, WhenSlow slow);
   ReserveNumber reserve(std::shared_ptr<BeanstalkSession> session,
                         const ReserveOptions& options) override;
   void end_reserve(ReserveNumber number) override;

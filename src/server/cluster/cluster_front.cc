@@ -102,13 +102,13 @@ void ClusterFront::run(net::HttpRequest request, net::Responder responder) {
       ->start(std::get<gateway::Plan>(std::move(step)), map);
 }
 
-ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered, Late late) {
+ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered, WhenSlow slow) {
   const std::shared_ptr<ServedShard> shard = shards_.find(part.shard);
   if (shard && is_sure_of(shard->lease())) {
     return ask_here(shard, std::move(part.request), std::move(answered));
   }
   if (const auto address = node_of(part.shard)) {
-    return peers_.ask(*address, std::move(part), std::move(answered), std::move(late));
+    return peers_.ask(*address, std::move(part), std::move(answered), std::move(slow));
   }
   on_stray_();
   answered(http_try_again("no node serves shard " + std::to_string(part.shard) + " at present"));

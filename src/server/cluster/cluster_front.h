@@ -76,11 +76,11 @@ class ClusterFront {
   NodeFigures& figures() noexcept { return figures_; }
   using Answered = PeerCalls::Answered;
   using Abandon = PeerCalls::Abandon;
-  using Late = PeerCalls::Late;
+  using WhenSlow = PeerCalls::WhenSlow;
   /// Asks a shard. The answer can come on any thread, even before this call returns. Calling the
-  /// returned function ends the question. `late` is as in PeerCalls::ask(); a shard of this node is
-  /// never late.
-  Abandon ask(gateway::Part part, Answered answered, Late late = {});
+  /// returned function ends the question. `slow` is as in PeerCalls::ask(); a shard of this node is
+  /// never slow.
+  Abandon ask(gateway::Part part, Answered answered, WhenSlow slow = {});
   /// The places of queues, as of the last look.
   std::shared_ptr<const ShardMap> shard_map() const DETENT_EXCLUDES(mutex_);
   /// Returns true if all shards of this node are open and its leases are certain.

@@ -12,7 +12,7 @@ namespace detent::server {
 ClusterJobShards::ClusterJobShards(ClusterFront& front)
     : front_(front), last_number_(Rng(random_seed()).next()) {}
 
-void ClusterJobShards::ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) {
+void ClusterJobShards::ask(ShardNumber shard, const ShardAsk& ask, Done done, WhenSlow slow) {
   ++open_;
   gateway::Part part{
       .shard = shard,
@@ -35,7 +35,7 @@ void ClusterJobShards::ask(ShardNumber shard, const ShardAsk& ask, Done done, La
         --open_;
         return true;
       },
-      std::move(late));
+      std::move(slow));
 }
 
 }  // namespace detent::server

@@ -17,7 +17,7 @@ class ClusterJobShards final : public ShardAsker {
   explicit ClusterJobShards(ClusterFront& front);
 
   std::shared_ptr<const ShardMap> map() const override { return front_.shard_map(); }
-  void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) override;
+  void ask(ShardNumber shard, const ShardAsk& ask, Done done, WhenSlow slow) override;
   std::uint64_t next_number() override { return ++last_number_; }
   /// Returns true if all questions have been answered.
   bool is_idle() const noexcept { return open_ == 0; }

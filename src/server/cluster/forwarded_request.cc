@@ -61,8 +61,8 @@ void ClusterFront::ForwardedRequest::ask(gateway::Plan plan) {
         parts_ = std::move(plan.parts);
       }
       asked_ = 0;
-      late_ = 0;
-      is_late_.assign(count, false);
+      slow_ = 0;
+      is_slow_.assign(count, false);
       answers_.assign(count, {});
       missing_ = wanted_ == gateway::Wanted::first ? 1 : count;
       before.swap(abandons_);
@@ -102,7 +102,7 @@ void ClusterFront::ForwardedRequest::ask_next(std::uint64_t round) {
       [self = shared_from_this(), round, index](net::HttpResponse answer) {
         return self->answered_in_turn(round, index, std::move(answer));
       },
-      [self = shared_from_this(), round, index] { self->be_late(round, index); });
+      [self = shared_from_this(), round, index] { self->be_slow(round, index); });
   if (!keep(round, index, abandon)) abandon();
 }
 
@@ -121,8 +121,8 @@ bool ClusterFront::ForwardedRequest::keep(std::uint64_t round, std::size_t part,
 }
 
 /// Of parts in turn: all are asked, and the plan wants no more than has come.
-bool ClusterFront::ForwardedRequest::waits_for_late_only() const {
-  return asked_ == parts_.size() && in_turn_->goes_on_without_late && missing_ == late_;
+bool ClusterFront::ForwardedRequest::waits_for_slow_only() const {
+  return asked_ == parts_.size() && in_turn_->goes_on_without_slow && missing_ == slow_;
 }
 
 /// The answers that have come; it plans from now on.
@@ -173,16 +173,16 @@ bool ClusterFront::ForwardedRequest::answered_in_turn(std::uint64_t round, std::
     if (!is_open(round)) return false;
     abandons_[part] = {};
     --missing_;
-    if (is_late_[part]) --late_;
+    if (is_slow_[part]) --slow_;
     if (will_do) {
       result = std::move(answer);
     } else {
       answers_[part] = std::move(answer);
     }
-    is_last = missing_ == 0 || waits_for_late_only();
+    is_last = missing_ == 0 || waits_for_slow_only();
     if (will_do || is_last) answers = end_round();
     if (will_do) others.swap(abandons_);
-    if (!will_do && !is_last && is_late_[part]) return true;  // the next has been asked
+    if (!will_do && !is_last && is_slow_[part]) return true;  // the next has been asked
   }
   end(std::move(others));
   if (will_do) return finish(std::move(result));
@@ -191,15 +191,15 @@ bool ClusterFront::ForwardedRequest::answered_in_turn(std::uint64_t round, std::
   return true;
 }
 
-void ClusterFront::ForwardedRequest::be_late(std::uint64_t round, std::size_t part) {
+void ClusterFront::ForwardedRequest::be_slow(std::uint64_t round, std::size_t part) {
   std::vector<net::HttpResponse> answers;
   bool is_last = false;
   {
     const MutexLock lock(mutex_);
-    if (!is_open(round) || answers_[part] || is_late_[part]) return;
-    is_late_[part] = true;
-    ++late_;
-    is_last = waits_for_late_only();
+    if (!is_open(round) || answers_[part] || is_slow_[part]) return;
+    is_slow_[part] = true;
+    ++slow_;
+    is_last = waits_for_slow_only();
     if (is_last) answers = end_round();
   }
   if (is_last) {

@@ -46,7 +46,7 @@ class ClusterFront::ForwardedRequest final : public std::enable_shared_from_this
   void ask_next(std::uint64_t round);
   bool answered(std::uint64_t round, std::size_t part, net::HttpResponse answer);
   bool answered_in_turn(std::uint64_t round, std::size_t part, net::HttpResponse answer);
-  void be_late(std::uint64_t round, std::size_t part);
+  void be_slow(std::uint64_t round, std::size_t part);
   void plan_anew();
   bool go_on(gateway::Step next);
   bool finish(net::HttpResponse answer);
@@ -58,7 +58,7 @@ class ClusterFront::ForwardedRequest final : public std::enable_shared_from_this
   }
   bool is_wanted(std::uint64_t round) const;
   bool keep(std::uint64_t round, std::size_t part, Abandon& abandon);
-  bool waits_for_late_only() const DETENT_REQUIRES(mutex_);
+  bool waits_for_slow_only() const DETENT_REQUIRES(mutex_);
   std::vector<net::HttpResponse> end_round() DETENT_REQUIRES(mutex_);
 
   ClusterFront& front_;
@@ -80,8 +80,8 @@ class ClusterFront::ForwardedRequest final : public std::enable_shared_from_this
                                                                               // answers
   std::vector<gateway::Part> parts_ DETENT_GUARDED_BY(mutex_);  // in turn: the questions
   std::size_t asked_ DETENT_GUARDED_BY(mutex_) = 0;             // of them
-  std::vector<bool> is_late_ DETENT_GUARDED_BY(mutex_);         // by part
-  std::size_t late_ DETENT_GUARDED_BY(mutex_) = 0;              // that are missing
+  std::vector<bool> is_slow_ DETENT_GUARDED_BY(mutex_);         // by part
+  std::size_t slow_ DETENT_GUARDED_BY(mutex_) = 0;              // that are missing
   std::vector<std::optional<net::HttpResponse>> answers_ DETENT_GUARDED_BY(mutex_);
   std::size_t missing_ DETENT_GUARDED_BY(mutex_) = 0;        // answers; 0: the round is over
   std::vector<Abandon> abandons_ DETENT_GUARDED_BY(mutex_);  // by part; empty: answered

@@ -68,12 +68,12 @@ net::HttpResponse not_sure(ShardNumber shard) {
 /// Thread-safe.
 class PeerCalls::Question {
  public:
-  Question(ShardNumber of, std::string at, Answered answered, Late late)
+  Question(ShardNumber of, std::string at, Answered answered, WhenSlow slow)
       : shard(of),
         address(std::move(at)),
-        has_alternative(static_cast<bool>(late)),
+        has_alternative(static_cast<bool>(slow)),
         answered_(std::move(answered)),
-        late_(std::move(late)) {}
+        slow_(std::move(slow)) {}
 
   /// Passes the first answer on. Returns false if there was an answer before, or if the client no
   /// longer waits for it.
@@ -83,20 +83,20 @@ class PeerCalls::Question {
   }
   /// Ends the wait for the answer. Returns false if it had already ended.
   bool let_go() { return static_cast<bool>(take()); }
-  /// Tells the caller that the answer is late, if the caller still waits and asked to be told.
-  void tell_late() {
-    Late late;
+  /// Tells the caller that the answer is slow, if the caller still waits and asked to be told.
+  void tell_slow() {
+    WhenSlow slow;
     {
       const MutexLock lock(mutex_);
       if (!answered_) return;
-      late = std::move(late_);
+      slow = std::move(slow_);
     }
-    if (late) late();
+    if (slow) slow();
   }
 
   const ShardNumber shard;
   const std::string address;
-  const bool has_alternative;  // it has an alternative: the caller is told when the answer is late
+  const bool has_alternative;  // it has an alternative: the caller is told when the answer is slow
   // Set before the question is sent.
   std::uint64_t number = 0;
   bool may_wait = false;
@@ -107,15 +107,15 @@ class PeerCalls::Question {
 
  private:
   Answered take() {
-    Late dropped;
+    WhenSlow dropped;
     const MutexLock lock(mutex_);
-    dropped = std::move(late_);
+    dropped = std::move(slow_);
     return std::move(answered_);
   }
 
   Mutex mutex_;
   Answered answered_ DETENT_GUARDED_BY(mutex_);  // empty after the answer
-  Late late_ DETENT_GUARDED_BY(mutex_);          // empty after it ran, and after the answer
+  WhenSlow slow_ DETENT_GUARDED_BY(mutex_);      // empty after it ran, and after the answer
 };
 
 PeerCalls::PeerCalls(PeerCallsOptions options, const PeerLink& link, const Clock& clock,
@@ -128,9 +128,9 @@ PeerCalls::PeerCalls(PeerCallsOptions options, const PeerLink& link, const Clock
       send_part_(std::move(send_part)) {}
 
 PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part, Answered answered,
-                                  Late late) {
+                                  WhenSlow slow) {
   const auto question =
-      std::make_shared<Question>(part.shard, address, std::move(answered), std::move(late));
+      std::make_shared<Question>(part.shard, address, std::move(answered), std::move(slow));
   Result<net::HttpUrl> url = link_.url_of(address);
   if (!url) {
     question->answer(http_try_again("the address of the node that owns shard " +
@@ -167,7 +167,7 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
   request.headers.emplace_back(kHostHeader, host);
   request.headers.emplace_back(kPeerHeader, request.peer);
   call(question, *std::move(url), std::move(request));
-  if (begun == Begun::suspect) question->tell_late();
+  if (begun == Begun::suspect) question->tell_slow();
   return [this, weak = std::weak_ptr(question)] {
     const std::shared_ptr<Question> kept = weak.lock();
     if (kept && kept->let_go()) abandon(*kept);
@@ -215,19 +215,19 @@ net::HttpResponse PeerCalls::not_asked(const Question& question, Begun why) {
 
 void PeerCalls::call(const std::shared_ptr<Question>& question, net::HttpUrl url,
                      net::HttpRequest request) {
-  PeerLink::Late late;
+  PeerLink::WhenSlow slow;
   if (question->has_alternative)
-    late = {options_.patience, [this, question] { be_late(*question); }};
+    slow = {options_.patience, [this, question] { be_slow(*question); }};
   const auto number = link_.call(
       std::move(url), std::move(request),
       [this, question](net::CallOutcome outcome) { take(question, std::move(outcome)); },
-      std::move(late));
+      std::move(slow));
   question->call.store(number, std::memory_order_relaxed);
 }
 
-/// If the shard was not late before, the whole node may hang, so all its shards become suspect. If
-/// the shard was late before, this says nothing new about the node.
-void PeerCalls::be_late(Question& question) {
+/// If the shard was not slow before, the whole node may hang, so all its shards become suspect. If
+/// the shard was slow before, this says nothing new about the node.
+void PeerCalls::be_slow(Question& question) {
   bool is_worth_a_line = false;
   {
     const MutexLock lock(mutex_);
@@ -243,7 +243,7 @@ void PeerCalls::be_late(Question& question) {
     log_warning("a node is slow to answer",
                 {{"address", question.address}, {"shard", std::to_string(question.shard)}});
   }
-  question.tell_late();
+  question.tell_slow();
 }
 
 /// Called when an answer to the question arrives, with any status.

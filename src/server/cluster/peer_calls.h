@@ -12,13 +12,13 @@
 // the shard.
 //
 // Some questions have an alternative: the caller can ask another shard instead. Such a caller is
-// told when the answer is late. From then on, all shards of the node are suspect. The node may
+// told when the answer is slow. From then on, all shards of the node are suspect. The node may
 // hang, and the cluster notices that only when the shard leases of the node expire. If the node
-// answers a question about another shard, only the late shard stays suspect, until it answers or
+// answers a question about another shard, only the slow shard stays suspect, until it answers or
 // the node loses it.
 //
 // A suspect shard gets only one question with an alternative at a time. This question tests whether
-// the shard answers, and its caller is told immediately that the answer is late. Other questions
+// the shard answers, and its caller is told immediately that the answer is slow. Other questions
 // with an alternative get 503 immediately, so that their callers ask elsewhere. Questions without
 // an alternative are always sent.
 #pragma once
@@ -67,7 +67,7 @@ struct PeerCallsOptions {
   std::size_t max_calls = 4'096;       // to one node, if it accepts as many connections
   std::size_t max_all_calls = 16'384;  // to all nodes together
   std::size_t node_connections = kMostConnections;  // that one node accepts in total
-  std::chrono::milliseconds patience{1'000};        // an answer that takes longer is late
+  std::chrono::milliseconds patience{1'000};        // an answer that takes longer is slow
 };
 
 /// Thread-safe.
@@ -76,9 +76,9 @@ class PeerCalls {
   /// Takes the answer. Returns false if the client no longer waits for it.
   using Answered = UniqueFunction<bool(net::HttpResponse)>;
   using Abandon = UniqueFunction<void()>;
-  /// Reports that the answer is late. Runs at most once, on any thread. The answer can still come,
+  /// Reports that the answer is slow. Runs at most once, on any thread. The answer can still come,
   /// and may already have come when this runs.
-  using Late = UniqueFunction<void()>;
+  using WhenSlow = UniqueFunction<void()>;
   using HasShard = std::function<bool(ShardNumber, const std::string& address)>;
   using IsMember = std::function<bool(const std::string& address)>;
 
@@ -91,10 +91,10 @@ class PeerCalls {
   PeerCalls& operator=(const PeerCalls&) = delete;
 
   /// Sends a question. `answered` can run on any thread, even before this returns. The caller calls
-  /// the returned function if it no longer needs the answer. Give `late` only for a question that
-  /// has an alternative and does not wait for tasks. If the shard is suspect, `late` may run before
+  /// the returned function if it no longer needs the answer. Give `slow` only for a question that
+  /// has an alternative and does not wait for tasks. If the shard is suspect, `slow` may run before
   /// this returns.
-  Abandon ask(const std::string& address, gateway::Part part, Answered answered, Late late = {})
+  Abandon ask(const std::string& address, gateway::Part part, Answered answered, WhenSlow slow = {})
       DETENT_EXCLUDES(mutex_);
   /// Answers open questions with 503 if their node no longer has the shard, because the node may be
   /// dead. A question of a beanstalk client ends only if the node is not a member of the cluster
@@ -116,7 +116,7 @@ class PeerCalls {
   };
   /// Which shards of a node are suspect.
   struct SlowPeer {
-    std::set<ShardNumber> shards;  // shards with a late answer and no answer since
+    std::set<ShardNumber> shards;  // shards with a slow answer and no answer since
     bool is_of_all = false;        // all shards, because the node has not answered since
     bool is_logged = false;        // the log says that the node is slow
     LogPace pace;
@@ -129,7 +129,7 @@ class PeerCalls {
   static net::HttpResponse not_asked(const Question& question, Begun why);
   void call(const std::shared_ptr<Question>& question, net::HttpUrl url, net::HttpRequest request);
   bool is_suspect(const Target& target) const DETENT_REQUIRES(mutex_);
-  void be_late(Question& question) DETENT_EXCLUDES(mutex_);
+  void be_slow(Question& question) DETENT_EXCLUDES(mutex_);
   void trust(const Question& question) DETENT_EXCLUDES(mutex_);
   void take(const std::shared_ptr<Question>& question, net::CallOutcome outcome);
   void end(Question& question) DETENT_EXCLUDES(mutex_);

@@ -21,10 +21,10 @@ Result<net::HttpUrl> PeerLink::url_of(const std::string& address) const {
 }
 
 PeerLink::CallNumber PeerLink::call(net::HttpUrl node, net::HttpRequest request, Done done,
-                                    Late late) const {
+                                    WhenSlow slow) const {
   node.target = request.target;
   request.headers.emplace_back(kSecretHeader, options_.secret);
-  return caller_.call(std::move(node), std::move(request), std::move(done), std::move(late));
+  return caller_.call(std::move(node), std::move(request), std::move(done), std::move(slow));
 }
 
 Result<PeerLink::CallNumber> PeerLink::call(const std::string& address, net::HttpRequest request,

@@ -28,7 +28,7 @@ class PeerLink {
  public:
   using CallNumber = net::HttpCaller::CallNumber;
   using Done = net::HttpCaller::Done;
-  using Late = net::HttpCaller::Late;
+  using WhenSlow = net::HttpCaller::WhenSlow;
 
   /// `caller` must outlive it.
   PeerLink(PeerLinkOptions options, net::HttpCaller& caller);
@@ -38,9 +38,9 @@ class PeerLink {
 
   /// The URL of a node, from its address as a Member has it. Errors: the address is invalid.
   Result<net::HttpUrl> url_of(const std::string& address) const;
-  /// Sends `request` to the node, with its own target and the secret. `done`, `late` and the
+  /// Sends `request` to the node, with its own target and the secret. `done`, `slow` and the
   /// returned number are as in HttpCaller::call().
-  CallNumber call(net::HttpUrl node, net::HttpRequest request, Done done, Late late = {}) const;
+  CallNumber call(net::HttpUrl node, net::HttpRequest request, Done done, WhenSlow slow = {}) const;
   /// As call() above, with an address. Errors: as url_of(); then `done` never runs.
   Result<CallNumber> call(const std::string& address, net::HttpRequest request, Done done) const;
   /// As HttpCaller::abandon().

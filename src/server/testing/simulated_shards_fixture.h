@@ -28,7 +28,7 @@ class SimulatedShards final : public ShardAsker {
     ShardNumber shard = 0;
     ShardAsk ask;
     Done done;
-    Late late = {};
+    WhenSlow slow = {};
   };
 
   std::shared_ptr<const ShardMap> map() const override {
@@ -40,9 +40,9 @@ class SimulatedShards final : public ShardAsker {
     map_ = std::make_shared<const ShardMap>(
         ShardMap{.shards = kSimulatedShards, .partitioned = std::move(queues)});
   }
-  void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) override {
+  void ask(ShardNumber shard, const ShardAsk& ask, Done done, WhenSlow slow) override {
     const MutexLock lock(mutex_);
-    asked_.push_back({shard, ask, std::move(done), std::move(late)});
+    asked_.push_back({shard, ask, std::move(done), std::move(slow)});
   }
   std::uint64_t next_number() override { return ++last_number_; }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/fnv.h"
-#include "store/postgres/private_cluster.h"
+#include "store/postgres/testing/private_cluster.h"
 
 namespace detent {
 namespace {

@@ -8,7 +8,7 @@
 namespace detent {
 
 /// Words that a statement of this program reads as a number to make itself fail
-/// (batch_statement.h):
+/// (fenced_statement.h):
 ///  - kFenced: the row of the shard has another epoch.
 ///  - kWritesMissing: the database does not have our last write.
 ///  - kRowsMissing: a row that must exist is missing.

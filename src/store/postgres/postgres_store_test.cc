@@ -18,8 +18,8 @@
 #include "base/thread.h"
 #include "detent/clock.h"
 #include "store/postgres/migrations.h"
-#include "store/postgres/postgres_cluster_fixture.h"
-#include "store/postgres/private_cluster.h"
+#include "store/postgres/testing/postgres_cluster_fixture.h"
+#include "store/postgres/testing/private_cluster.h"
 
 namespace detent {
 namespace {

@@ -21,8 +21,8 @@
 #include "base/result.h"
 #include "base/thread.h"
 #include "detent/clock.h"
-#include "store/postgres/batch_statement.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/fenced_statement.h"
 #include "store/postgres/postgres_store.h"
 #include "store/store.h"
 

@@ -14,8 +14,8 @@
 
 #include "store/postgres/batch_statement.h"
 #include "store/postgres/connection.h"
-#include "store/postgres/postgres_cluster_fixture.h"
-#include "store/postgres/private_cluster.h"
+#include "store/postgres/testing/postgres_cluster_fixture.h"
+#include "store/postgres/testing/private_cluster.h"
 
 namespace detent {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/postgres/batch_statement.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/fenced_statement.h"
 #include "store/store.h"
 
 namespace detent {

@@ -12,7 +12,7 @@
 //     TaskKeys         keys of tasks, and the order in which they expire
 //     AcceptedIndex    the places of accepted tasks
 //     Settle           moves accepted tasks to their lanes in the background   (settle_tables.h)
-//     LowWatermark         where the due order begins
+//     LowWatermark     where the due order begins
 //     DueSums          the number of tasks that are due in each bin
 //     WriteThread      writes while the store's thread does other work
 #pragma once

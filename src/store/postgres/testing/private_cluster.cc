@@ -1,4 +1,4 @@
-#include "store/postgres/private_cluster.h"
+#include "store/postgres/testing/private_cluster.h"
 
 #include <fcntl.h>
 #include <grp.h>

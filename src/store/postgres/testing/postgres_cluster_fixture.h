@@ -14,7 +14,7 @@
 #include "detent/clock.h"
 #include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/postgres_store.h"
-#include "store/postgres/private_cluster.h"
+#include "store/postgres/testing/private_cluster.h"
 
 namespace detent {
 
