@@ -34,6 +34,9 @@ detent_install_unit(debian_program "User=detent\nGroup=detent" EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/detent.toml
   DESTINATION /etc/detent COMPONENT debian_program EXCLUDE_FROM_ALL)
 
+install(CODE "set(DETENT_PROGRAM \"$<TARGET_FILE:detent>\")
+  include(\"${CMAKE_CURRENT_LIST_DIR}/DetentBundle.cmake\")" COMPONENT bundle EXCLUDE_FROM_ALL)
+
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
@@ -76,7 +79,9 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "librocksdb-dev, libboost1.81-dev, lib
 
 include(CPack)
 cpack_add_component(program GROUP server)
+cpack_add_component(completions GROUP server)
 cpack_add_component(debian_program GROUP server)
 cpack_add_component(library GROUP library)
 cpack_add_component(debian_library GROUP library)
+cpack_add_component(bundle)
 cpack_add_component(doc)

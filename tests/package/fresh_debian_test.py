@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Installs, upgrades, removes and purges the Debian packages with apt-get in a new Debian 12.
 
-There it also runs the server as the unit does, compiles programs that use the library, and builds
-the library with only g++ and CMake. `./dev package --test` builds the packages and runs this test.
+There it also runs the server from the tarball and as the unit does, compiles programs that use the
+library, and builds the library with only g++ and CMake. `./dev package --test` builds the packages
+and runs this test.
 
 debootstrap makes the new Debian once, and a tarball keeps it. Its packages come from the same
 source as those of this machine. It runs no systemd, so the test does the work of the unit: user,
@@ -160,6 +161,21 @@ class Debian(unittest.TestCase):
     def setUp(self):
         self.addCleanup(lambda: print(f"{self.id().split('.')[-1]}: at "
                                       f"{time.monotonic() - self.begin:.0f} s", flush=True))
+
+    def test_0_the_tarball_needs_no_package(self):
+        [tarball] = PACKAGES.glob("detent-*.tar.gz")
+        run("tar", "-C", ROOT / "opt", "-xzf", tarball)
+        program = f"/opt/{tarball.name.removesuffix('.tar.gz')}/bin/detent"
+        with subprocess.Popen(["chroot", str(ROOT), program, "serve", "--data", "/opt/data",
+                               "--http", "127.0.0.1:0", "--beanstalk", "off"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            try:
+                url = re.search(r"http://[\d.:]+\d", process.stdout.readline())[0]
+                inside(program, "put", "mail", '"hello"', "--server", url)
+                self.assertIn("hello", inside(program, "lease", "mail", "--server", url))
+            finally:
+                process.terminate()
+        self.assertEqual(process.returncode, 0)
 
     def test_1_the_library_needs_no_other_package(self):
         before = inside("dpkg-query", "-W", "-f", "${Package}\\n")

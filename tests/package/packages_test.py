@@ -37,6 +37,8 @@ PROGRAM_FILES = {"bin/detent", "share/man/man1/detent.1", "share/doc/detent/LICE
                  "share/doc/detent/grafana/detent.json", "share/bash-completion/completions/detent",
                  "share/zsh/site-functions/_detent",
                  "share/fish/vendor_completions.d/detent.fish"}
+LIBRARIES, LICENSES = "lib/detent/", "share/doc/detent/licenses/"
+GLIBC = re.compile(r"(ld-linux-[\w-]+|lib(c|m|mvec|pthread|dl|rt|resolv|anl))\.so\.\d")
 
 
 def run(*command, **settings):
@@ -182,21 +184,53 @@ class Consumers(unittest.TestCase):
 
 
 class Tarball(unittest.TestCase):
-    def test_its_page_names_the_packages_it_needs(self):
-        depends = {name.split()[0] for name in SERVER.field("Depends").split(", ")}
-        [named] = re.findall(r"^sudo apt-get install (lib[^/\n]*)$",
-                             (SOURCE / "docs/operating/install.md").read_text(), re.MULTILINE)
-        in_every_debian = {"adduser", "libc6", "libgcc-s1", "libstdc++6"}
-        self.assertEqual(set(named.split()), depends - in_every_debian)
-
-    def test_is_one_folder_with_a_program_that_serves(self):
+    @classmethod
+    def setUpClass(cls):
         [path] = (WORK / "packages").glob("detent-*.tar.gz")
+        cls.folder = WORK / path.name.removesuffix(".tar.gz")
         with tarfile.open(path) as tarball:
-            folder = path.name.removesuffix(".tar.gz")
-            files = {member.name for member in tarball.getmembers() if member.isfile()}
-            self.assertEqual(files, {f"{folder}/{file}" for file in PROGRAM_FILES})
             tarball.extractall(WORK)
-        program = WORK / folder / "bin/detent"
+        cls.files = {str(file.relative_to(cls.folder)) for file in cls.folder.rglob("*")
+                     if file.is_file()}
+
+    def names(self, place):
+        return {file.removeprefix(place) for file in self.files if file.startswith(place)}
+
+    def test_it_holds_these_files_the_libraries_and_their_licenses(self):
+        self.assertEqual({file for file in self.files
+                          if not file.startswith((LIBRARIES, LICENSES))}, PROGRAM_FILES)
+        depends = {name.split()[0] for name in SERVER.field("Depends").split(", ")}
+        licenses = tuple(self.names(LICENSES))
+        # A package can have a longer name that another package provides: libspdlog1.10-fmt9.
+        self.assertEqual({name for name in depends if not name.startswith(licenses)},
+                         {"adduser", "libc6", "tzdata"})
+
+    def test_the_program_needs_only_glibc(self):
+        libraries = self.names(LIBRARIES)
+        for file in ("bin/detent", *(LIBRARIES + name for name in libraries)):
+            needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", self.folder / file))
+            self.assertTrue(needed, file)
+            for name in needed:
+                self.assertTrue(name in libraries or GLIBC.fullmatch(name), f"{file}: {name}")
+
+    def test_the_program_finds_the_libraries_beside_it(self):
+        loaded = re.findall(r"(\S+) => (\S+) \(", run("ldd", self.folder / "bin/detent"))
+        for name, path in loaded:
+            if not GLIBC.fullmatch(name):
+                self.assertTrue(path.startswith(str(self.folder)), path)
+        headers = run("readelf", "-dS", self.folder / "bin/detent")
+        self.assertNotRegex(headers, r"RUNPATH|\.symtab|\.debug")
+
+    def test_its_page_names_the_glibc_that_it_needs(self):
+        needed = run("readelf", "-V", self.folder / "bin/detent",
+                     *(self.folder / LIBRARIES / name for name in self.names(LIBRARIES)))
+        versions = {tuple(map(int, version.split(".")))
+                    for version in re.findall(r"GLIBC_([\d.]+)", needed)}
+        page = (SOURCE / "docs/operating/install.md").read_text()
+        self.assertIn("glibc " + ".".join(map(str, max(versions))), page)
+
+    def test_it_serves(self):
+        program = self.folder / "bin/detent"
         with subprocess.Popen([program, "serve", "--data", WORK / "data", "--http", "127.0.0.1:0",
                                "--beanstalk", "off"], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True) as server:
