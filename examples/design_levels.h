@@ -15,6 +15,7 @@
 #include "design_picture.h"
 #include "detent/dense_wheel.h"
 #include "detent/fifo_timer_wheel.h"
+#include "detent/internal/level_map.h"
 #include "detent/queues/hierarchical_wheel.h"
 #include "detent/tick.h"
 
@@ -101,6 +102,21 @@ inline Boxes delay_queue(const HierarchicalWheel& wheel, Tick ours) {
   }
   require(slots.empty() || wheel.next_wakeup() == slots.front().start, "the queue is the wake-up");
   return row;
+}
+
+// A TimerWheel does not show its slots. The level and the slot of a timer that was not postponed
+// are those that the wheel's own functions compute from the current tick.
+inline Levels digit_levels(const std::vector<Tick>& pending, Tick now, std::size_t level_count) {
+  using Map = detent::internal::LevelMap<8>;
+  Levels levels;
+  for (unsigned i = 0; i < level_count; ++i) {
+    levels.push_back({"level " + std::to_string(i), 256, Map::digit(now, i), {}});
+  }
+  for (const Tick deadline : pending) {
+    const unsigned level = Map::level_of(now, deadline);
+    if (deadline > now) put(levels.at(level), Map::digit(deadline, level), deadline);
+  }
+  return levels;
 }
 
 // A DenseWheel shows its slots with their ranges. A timer that was not postponed is in the slot
