@@ -12,11 +12,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "design_example.h"
+#include "design_levels.h"
 #include "design_picture.h"
 #include "design_stores.h"
 #include "detent/dense_wheel.h"
@@ -47,7 +47,7 @@ Figure simple_wheel() {
                 kOurs};
   const auto add = [&](Tick now, const std::string& caption) {
     const std::vector<Tick> fired = example.advance(now);
-    Levels levels = ring_levels(example, *wheel, kSlots);
+    Levels levels = ring_levels(example.pending(), *wheel, kSlots);
     require(now == kOurs || is_in(levels, 0, 94, kOurs), "350 is in slot 94");
     levels[0].name = "256 slots of 1 tick";
     if (now == kOurs) show_fired(levels[0], fired);
@@ -74,7 +74,7 @@ Figure hashed_wheel() {
                 "One ring. Timers of different rounds share slot 30: 158, 350 and 414.", kOurs};
   const auto add = [&](Tick now, const std::string& caption) {
     const std::vector<Tick> fired = example.advance(now);
-    Levels levels = ring_levels(example, *wheel, kSlots);
+    Levels levels = ring_levels(example.pending(), *wheel, kSlots);
     require(now == kOurs || is_in(levels, 0, 30, kOurs), "350 is in slot 30");
     require(is_in(levels, 0, 30, 414), "414 is in slot 30");
     levels[0].name = "64 slots of 1 tick";
@@ -96,14 +96,8 @@ Figure hashed_wheel() {
 
 // ---- Levels.
 
-Levels wheel_levels(const HierarchicalWheel& wheel, const std::vector<std::string>& names) {
-  Levels levels;
-  for (std::size_t i = 0; i < wheel.level_count(); ++i) {
-    levels.push_back({names.at(i), wheel.slot_count(i), wheel.hand(i), {}});
-  }
-  wheel.for_each_timer([&levels](const HierarchicalWheel::Slot& slot, const auto& timer) {
-    put(levels[slot.level], slot.index, timer.deadline());
-  });
+Levels named(Levels levels, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < levels.size(); ++i) levels[i].name = names.at(i);
   return levels;
 }
 
@@ -118,7 +112,7 @@ Figure hierarchical_wheel() {
   const auto add = [&](Tick now, const std::string& time, std::size_t level, std::size_t slot,
                        const std::string& caption) {
     const std::vector<Tick> fired = example.advance(now);
-    Levels levels = wheel_levels(*wheel, names);
+    Levels levels = named(wheel_levels(*wheel), names);
     require(now == kOurs || is_in(levels, level, slot, kOurs), "where 350 is at " + number(now));
     if (now == kOurs) show_fired(levels[0], fired);
     figure.moments.push_back({at_tick(now) + ", " + time, {Dials{levels}}, caption});
@@ -134,25 +128,6 @@ Figure hierarchical_wheel() {
   return figure;
 }
 
-// The delay queue of a wheel: its slots with timers. The first slot expires first.
-Boxes delay_queue(const HierarchicalWheel& wheel) {
-  std::vector<HierarchicalWheel::Slot> slots;
-  std::map<Tick, bool> has_ours;
-  wheel.for_each_timer([&](const HierarchicalWheel::Slot& slot, const auto& timer) {
-    if (timer.deadline() == kOurs) has_ours[slot.start] = true;
-  });
-  wheel.for_each_slot([&slots](const auto& slot, std::size_t) { slots.push_back(slot); });
-  std::sort(slots.begin(), slots.end(),
-            [](const auto& a, const auto& b) { return a.start < b.start; });
-  Boxes row{"delay queue of buckets: expiration, level and slot", {}};
-  for (const auto& slot : slots) {
-    row.boxes.push_back({number(slot.start) + ": " + number(slot.level) + '/' + number(slot.index),
-                         has_ours.contains(slot.start), false});
-  }
-  require(slots.empty() || wheel.next_wakeup() == slots.front().start, "the queue is the wake-up");
-  return row;
-}
-
 Figure kafka_wheel() {
   auto wheel = HierarchicalWheel::make({.slots_per_level = 20, .now = kNow});
   Example<HierarchicalWheel> example(*wheel);
@@ -163,11 +138,11 @@ Figure kafka_wheel() {
                 "Three levels, and the queue of the buckets that are not empty.", kOurs};
   const auto add = [&](Tick now, std::size_t level, std::size_t slot, const std::string& caption) {
     const std::vector<Tick> fired = example.advance(now);
-    Levels levels = wheel_levels(*wheel, names);
+    Levels levels = named(wheel_levels(*wheel), names);
     require(now == kOurs || is_in(levels, level, slot, kOurs), "where 350 is at " + number(now));
     if (now == kOurs) show_fired(levels[0], fired);
     std::vector<PictureRow> rows = as_strips(levels);
-    rows.emplace_back(delay_queue(*wheel));
+    rows.emplace_back(delay_queue(*wheel, kOurs));
     figure.moments.push_back({at_tick(now), rows, caption});
   };
   add(kNow, 1, 17,
@@ -195,7 +170,7 @@ Figure dynamic_wheel() {
   const auto add = [&](const std::string& title, Tick now, std::size_t level_count,
                        const std::string& caption) {
     const std::vector<Tick> fired = example.advance(now);
-    Levels levels = wheel_levels(*wheel, names);
+    Levels levels = named(wheel_levels(*wheel), names);
     require(levels.size() == level_count, "the number of levels at " + number(now));
     if (now == kOurs) show_fired(levels[0], fired);
     figure.moments.push_back({title, as_strips(levels), caption});
@@ -241,7 +216,7 @@ Figure century_wheel() {
                 "Six levels with 286 slots reach 100 years of 360 days.", kOurs};
   const auto add = [&](Tick now, std::size_t level, std::size_t slot, const std::string& caption) {
     example.advance(now);
-    const Levels levels = wheel_levels(*wheel, names);
+    const Levels levels = named(wheel_levels(*wheel), names);
     require(is_in(levels, level, slot, now < kOurs ? kOurs : kFar),
             "where it is at " + number(now));
     figure.moments.push_back({at_tick(now), as_strips(levels), caption});
@@ -265,29 +240,6 @@ Figure century_wheel() {
   return figure;
 }
 
-// A DenseWheel shows its slots with their ranges. A timer that was not postponed is in the slot
-// whose range contains its deadline.
-Levels detent_levels(const DenseWheel& wheel, const std::vector<Tick>& deadlines) {
-  Levels levels;
-  for (unsigned i = 0; i < 3; ++i) {
-    levels.push_back({"level " + std::to_string(i),
-                      256,
-                      static_cast<std::size_t>(wheel.now() >> 8 * i & 255),
-                      {}});
-  }
-  wheel.for_each_slot([&](const detent::WheelSlot& slot) {
-    std::size_t count = 0;
-    for (std::uint32_t i = 0; i < deadlines.size(); ++i) {
-      const Tick deadline = deadlines[i];
-      if (!wheel.is_pending(i) || deadline < slot.first || deadline > slot.last) continue;
-      put(levels.at(slot.level), slot.index, deadline);
-      ++count;
-    }
-    require(count == slot.count, "each timer is in the slot of its deadline");
-  });
-  return levels;
-}
-
 Figure detent_wheel() {
   const std::vector<Tick> deadlines{130, kOurs, 400, 70'000};
   DenseWheel wheel(kNow);
@@ -303,7 +255,7 @@ Figure detent_wheel() {
       wheel.advance(std::min(now, wheel.next_wakeup().value_or(now)),
                     [&](std::uint32_t i) noexcept { fired.push_back(deadlines[i]); });
     }
-    Levels levels = detent_levels(wheel, deadlines);
+    Levels levels = detent_levels(wheel, deadlines, 3);
     require(now == kOurs || is_in(levels, level, slot, kOurs), "where 350 is at " + number(now));
     if (now == kOurs) show_fired(levels[0], fired);
     figure.moments.push_back(

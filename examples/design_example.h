@@ -5,59 +5,18 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <string>
 #include <vector>
 
+#include "design_levels.h"
 #include "design_picture.h"
 #include "detent/tick.h"
 
 namespace design {
 
-using detent::Tick;
-using Levels = std::vector<LevelPicture>;
-
 inline constexpr Tick kNow = 117;
 inline constexpr Tick kOurs = 350;
-
-// Ends the program if a sentence of a figure is not true.
-inline void require(bool holds, const std::string& sentence) {
-  if (holds) return;
-  std::fprintf(stderr, "example_16_design_figures: not true: %s\n", sentence.c_str());
-  std::exit(EXIT_FAILURE);
-}
-
-// "350", or "71 749 230" with spaces that do not break a line.
-inline std::string number(Tick value) {
-  std::string digits = std::to_string(value);
-  if (value < 10'000) return digits;
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, "\u00a0");
-  return digits;
-}
-
-// ---- Levels, as the queues show them.
-
-inline SlotPicture& slot_of(LevelPicture& level, std::size_t index) {
-  const auto place = std::find_if(level.slots.begin(), level.slots.end(),
-                                  [index](const auto& slot) { return slot.index >= index; });
-  if (place != level.slots.end() && place->index == index) return *place;
-  return *level.slots.insert(place, {index, {}, {}});
-}
-
-inline void put(LevelPicture& level, std::size_t index, Tick deadline) {
-  std::vector<Tick>& deadlines = slot_of(level, index).deadlines;
-  deadlines.insert(std::upper_bound(deadlines.begin(), deadlines.end(), deadline), deadline);
-}
-
-inline bool is_in(const Levels& levels, std::size_t level, std::size_t index, Tick deadline) {
-  return level < levels.size() &&
-         std::any_of(levels[level].slots.begin(), levels[level].slots.end(), [&](const auto& slot) {
-           return slot.index == index &&
-                  std::count(slot.deadlines.begin(), slot.deadlines.end(), deadline) == 1;
-         });
-}
 
 // A queue with timers at some deadlines.
 template <class Queue>
@@ -94,16 +53,6 @@ class Example {
   Queue& queue_;
   std::deque<typename Queue::Timer> timers_;
 };
-
-// A ring does not show its slots. check_invariants() ends the program if a timer is in another slot
-// than deadline modulo slot_count.
-template <class Ring>
-Levels ring_levels(const Example<Ring>& example, const Ring& ring, std::size_t slot_count) {
-  ring.check_invariants();
-  LevelPicture level{"", slot_count, ring.now() % slot_count, {}};
-  for (const Tick deadline : example.pending()) put(level, deadline % slot_count, deadline);
-  return {level};
-}
 
 inline void show_fired(LevelPicture& finest, const std::vector<Tick>& fired) {
   for (const Tick deadline : fired) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "design_example.h"
+#include "design_levels.h"
 #include "detent/queues/heap_queue.h"
 #include "detent/queues/list_queue.h"
 #include "detent/queues/simple_wheel.h"
@@ -48,7 +49,7 @@ Figure persistent_wheel() {
       if (next > now) break;
       scan(next);
     }
-    Levels levels = ring_levels(example, *wheel, kThreshold);
+    Levels levels = ring_levels(example.pending(), *wheel, kThreshold);
     levels[0].name = "wheel (128 slots)";
     require(now == kOurs || is_in(levels, 0, 94, kOurs) == is_loaded, "350 at " + number(now));
     if (now == kOurs) show_fired(levels[0], {kOurs});
@@ -153,19 +154,6 @@ Boxes boxes_of(const std::string& name, const std::vector<Tick>& deadlines) {
   }
   return row;
 }
-
-// Shows the inside of a queue.
-template <class Base>
-class Shown : public Base {
- public:
-  explicit Shown(Tick now) : Base(now) {}
-  std::vector<Tick> in_memory_order() const {
-    std::vector<Tick> deadlines;
-    this->store().future().for_each(
-        [&](const auto& timer) { deadlines.push_back(timer.deadline()); });
-    return deadlines;
-  }
-};
 
 }  // namespace
 

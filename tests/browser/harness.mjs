@@ -89,11 +89,15 @@ let browser = null;
 export const startBrowser = async () => { browser ??= await chromium.launch({ executablePath: CHROMIUM }); };
 export const stopBrowser = async () => { await browser?.close(); };
 
+/** Runs `use(page)` with a new page at `view` of the server; `options` are those of withPageAt. */
+export const withPage = (server, view, use, options) => withPageAt(server.url + '/', `#/${view}`, use, options);
+
 /**
- * Runs `use(page)` with a new page at `view` of the server. `expected` has patterns of errors that the
- * browser may report. All other options are those of a browser context (viewport, colorScheme …).
+ * Runs `use(page)` with a new page at `target` below `base`. The page may request only addresses below
+ * `base`. `expected` has patterns of errors that the browser may report. All other options are those
+ * of a browser context (viewport, colorScheme …).
  */
-export async function withPage(server, view, use, { expected = [], ...options } = {}) {
+export async function withPageAt(base, target, use, { expected = [], ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   context.setDefaultTimeout(PATIENCE);
   const faults = [];
@@ -108,14 +112,14 @@ export async function withPage(server, view, use, { expected = [], ...options } 
     dialog.dismiss();
   });
   page.on('request', (request) => {
-    const target = request.url();
-    if (!target.startsWith(server.url + '/') && !target.startsWith('data:')) fault(`a request to ${target}`);
+    const address = request.url();
+    if (!address.startsWith(base) && !address.startsWith('data:')) fault(`a request to ${address}`);
   });
   await page.addInitScript(() => {
     addEventListener('securitypolicyviolation', (event) => console.error(`CSP: ${event.violatedDirective}`));
   });
   try {
-    await page.goto(`${server.url}/#/${view}`);
+    await page.goto(base + target);
     await use(page);
     assert.deepEqual(faults, []);
   } finally {

@@ -6,6 +6,9 @@ import math
 WIDTH, HEIGHT = 860, 460
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 44, 48
 LABEL_HEIGHT = 14
+# Readers with dark colours see light lines and texts of the same hue on a dark ground.
+DARK = ("<style>@media (prefers-color-scheme: dark) "
+        "{ svg { filter: invert(.93) hue-rotate(180deg); } }</style>")
 COLOURS = ("#0b62a4", "#d1495b", "#2a9d5c", "#8e5fbf", "#c77700", "#00838f", "#7a5230", "#5c6b7a",
            "#b5179e", "#4d7c0f", "#1f2937", "#e07a5f", "#6d597a", "#a3a300")
 
@@ -107,6 +110,7 @@ def _document(title, axis_texts, parts, height=HEIGHT):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" height="{height}" font-family="system-ui, sans-serif" font-size="12">',
         f"<title>{html.escape(title)}</title>",
+        DARK,
         f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
         f'<text x="{LEFT}" y="24" font-size="15" fill="#111">{html.escape(title)}</text>',
         _text(WIDTH - RIGHT, height - 10, x_text, "end"),

@@ -118,6 +118,18 @@ class CircleWheelPort {
     records_[key] = std::prev(slot.end());
   }
 
+  // For drawings: the levels, and visit(level, slot, rounds, job) for each waiting job.
+
+  static std::size_t level_count() { return 1; }
+  std::size_t slot_count(std::size_t /*level*/) const { return slots_.size(); }
+  std::size_t hand(std::size_t /*level*/) const { return hand_; }
+  template <class Visit>
+  void for_each_job(const Visit& visit) const {
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      for (const Task& task : slots_[slot]) visit(0, slot, task.place.circle, task.job);
+    }
+  }
+
  private:
   void tick() {
     constexpr int kForEverInOneTick = 1000;

@@ -54,6 +54,26 @@ class DynamicWheelPort {
 
   std::int64_t now() const { return now_; }
 
+  // For drawings: the levels, and visit(level, slot, rounds, job) for each waiting job.
+
+  std::size_t level_count() const { return levels_.size(); }
+  std::size_t slot_count(std::size_t level) const { return levels_.at(level).slots.size(); }
+  /// A level that is not driven keeps its hand where it is; here it stays at 0.
+  std::size_t hand(std::size_t level) const {
+    if (level >= driven_) return 0;
+    return static_cast<std::size_t>(now_ / levels_.at(level).unit % slot_count_);
+  }
+  template <class Visit>
+  void for_each_job(const Visit& visit) const {
+    for (std::size_t level = 0; level < levels_.size(); ++level) {
+      for (std::size_t slot = 0; slot < slot_count(level); ++slot) {
+        for (const Task& task : levels_.at(level).slots[slot]) {
+          visit(level, slot, 0, task.job);
+        }
+      }
+    }
+  }
+
  private:
   struct Task {
     std::int64_t deadline;

@@ -91,6 +91,9 @@ class KafkaBucket {
   /// The second half of a flush, after the lock is released.
   void reset_deadline() { deadline_ = -1; }
 
+  /// For drawings.
+  const std::list<KafkaTimer*>& timers() const { return timers_; }
+
  private:
   std::list<KafkaTimer*> timers_;
   Millis deadline_ = -1;
@@ -136,11 +139,7 @@ class KafkaPort {
   /// The largest number of tasks that existed at one time.
   std::size_t most_tasks_at_once() const { return most_tasks_; }
   /// The span of a level. Level 0 is the lowest. Requires: the level was made.
-  Millis interval(int level) const {
-    const Level* found = &base_;
-    for (; level > 0; --level) found = found->overflow.get();
-    return found->interval;
-  }
+  Millis interval(int level) const { return level_at(static_cast<std::size_t>(level)).interval; }
 
   // The steps of an add and of the poller's turn. Tests use them to interleave two threads.
 
@@ -179,6 +178,31 @@ class KafkaPort {
     return bucket;
   }
 
+  // For drawings: the levels, and visit(level, slot, rounds, job) for each waiting job.
+
+  std::size_t level_count() const {
+    std::size_t count = 0;
+    for (const Level* level = &base_; level != nullptr; level = level->overflow.get()) ++count;
+    return count;
+  }
+  std::size_t slot_count(std::size_t /*level*/) const {
+    return static_cast<std::size_t>(base_.size);
+  }
+  std::size_t hand(std::size_t level) const {
+    const Level& found = level_at(level);
+    return static_cast<std::size_t>(found.current / found.tick % found.size);
+  }
+  template <class Visit>
+  void for_each_job(const Visit& visit) const {
+    for (std::size_t level = 0; level < level_count(); ++level) {
+      for (const auto& [slot, bucket] : level_at(level).buckets) {
+        for (const KafkaTimer* timer : bucket.timers()) {
+          visit(level, static_cast<std::size_t>(slot), 0, timer->task);
+        }
+      }
+    }
+  }
+
  private:
   struct Level {
     Level(Millis tick_width, Millis bucket_count, Millis start)
@@ -194,6 +218,12 @@ class KafkaPort {
     std::map<Millis, KafkaBucket> buckets;
     std::unique_ptr<Level> overflow;
   };
+
+  const Level& level_at(std::size_t level) const {
+    const Level* found = &base_;
+    for (; level > 0; --level) found = found->overflow.get();
+    return *found;
+  }
 
   // The original's stack is longer, but also has an end.
   static constexpr int kStackEnd = 1000;

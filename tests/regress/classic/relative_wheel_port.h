@@ -41,6 +41,22 @@ class RelativeWheelPort {
 
   std::int64_t now() const { return now_; }
 
+  // For drawings: the levels, and visit(level, slot, rounds, job) for each waiting job.
+
+  std::size_t level_count() const { return levels_.size(); }
+  std::size_t slot_count(std::size_t level) const { return levels_.at(level).slots.size(); }
+  std::size_t hand(std::size_t level) const { return levels_.at(level).hand; }
+  template <class Visit>
+  void for_each_job(const Visit& visit) const {
+    for (std::size_t level = 0; level < levels_.size(); ++level) {
+      for (std::size_t slot = 0; slot < slot_count(level); ++slot) {
+        for (const Task& task : levels_.at(level).slots[slot]) {
+          visit(level, slot, 0, task.job);
+        }
+      }
+    }
+  }
+
  private:
   struct Task {
     std::int64_t left;

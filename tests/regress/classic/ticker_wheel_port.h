@@ -56,6 +56,18 @@ class TickerWheelPort {
     hand_ = (hand_ + 1) % slots_.size();
   }
 
+  // For drawings: the levels, and visit(level, slot, rounds, job) for each waiting job.
+
+  static std::size_t level_count() { return 1; }
+  std::size_t slot_count(std::size_t /*level*/) const { return slots_.size(); }
+  std::size_t hand(std::size_t /*level*/) const { return hand_; }
+  template <class Visit>
+  void for_each_job(const Visit& visit) const {
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      for (const Job& job : slots_[slot]) visit(0, slot, 0, job);
+    }
+  }
+
  private:
   void take_tick() {
     const std::vector<Job> due = hands_slot();
