@@ -5,13 +5,12 @@
 
 #include "base/wall_time.h"
 #include "client/client_impl.h"
-#include "protocol/json/dump.h"
+#include "protocol/json/dump_codec.h"
 #include "protocol/json/json_reader.h"
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
-#include "protocol/json/request_renderer.h"
-#include "protocol/json/schedule_renderer.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/request_codec.h"
+#include "protocol/json/schedule_codec.h"
+#include "protocol/json/stats_codec.h"
 
 namespace detent {
 namespace {

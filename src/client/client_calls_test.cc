@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "detent/check.h"
-#include "protocol/json/answer_renderer.h"
-#include "protocol/json/dump.h"
+#include "protocol/json/answer_codec.h"
+#include "protocol/json/dump_codec.h"
 #include "protocol/json/problem.h"
-#include "protocol/json/queue_renderer.h"
-#include "protocol/json/request_parser.h"
-#include "protocol/json/schedule_parser.h"
-#include "protocol/json/schedule_renderer.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/request_codec.h"
+#include "protocol/json/schedule_codec.h"
+#include "protocol/json/stats_codec.h"
 #include "tests/support/scripted_http.h"
 
 namespace detent {

@@ -29,7 +29,7 @@
 #include "client/client_values.h"
 #include "detent/client.h"
 #include "net/http_client/http_client.h"
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 
 namespace detent {
 

@@ -8,9 +8,7 @@
 #include <variant>
 
 #include "client/client_impl.h"
-#include "protocol/json/dump_parser.h"
-#include "protocol/json/dump_renderer.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/dump_codec.h"
 
 namespace detent {
 

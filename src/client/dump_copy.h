@@ -19,7 +19,7 @@
 
 #include "base/result.h"
 #include "detent/client.h"
-#include "protocol/json/dump.h"
+#include "protocol/json/dump_codec.h"
 
 namespace detent {
 

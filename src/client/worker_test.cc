@@ -21,8 +21,8 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "net/testing/http_server_fixture.h"
-#include "protocol/json/answer_renderer.h"
-#include "protocol/json/request_parser.h"
+#include "protocol/json/answer_codec.h"
+#include "protocol/json/request_codec.h"
 
 namespace detent {
 namespace {

@@ -17,7 +17,7 @@
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/problem.h"
-#include "protocol/json/request_parser.h"
+#include "protocol/json/request_codec.h"
 
 namespace detent::gateway {
 namespace {

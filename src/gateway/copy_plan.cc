@@ -15,10 +15,8 @@
 
 #include "gateway/fan_out.h"
 #include "net/message/http_query.h"
-#include "protocol/json/dump_parser.h"
-#include "protocol/json/dump_renderer.h"
+#include "protocol/json/dump_codec.h"
 #include "protocol/json/problem.h"
-#include "protocol/json/stats_parser.h"
 #include "task/limits.h"
 #include "task/request.h"
 

@@ -5,8 +5,7 @@
 #include <string>
 
 #include "gateway/plan_fixture.h"
-#include "protocol/json/dump_renderer.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/dump_codec.h"
 
 namespace detent::gateway {
 namespace {

@@ -7,7 +7,6 @@
 #include "net/message/http_query.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/problem.h"
-#include "protocol/json/read_answer.h"
 
 namespace detent::gateway {
 namespace {

@@ -22,7 +22,6 @@
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/list_cursor.h"
-#include "protocol/json/read_answer.h"
 #include "task/lifecycle.h"
 
 namespace detent::gateway {

@@ -13,10 +13,8 @@
 #include "gateway/fan_out.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
-#include "protocol/json/read_answer.h"
-#include "protocol/json/request_parser.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/request_codec.h"
 
 namespace detent::gateway {
 namespace {

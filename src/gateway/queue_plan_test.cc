@@ -9,12 +9,9 @@
 #include <vector>
 
 #include "gateway/plan_fixture.h"
-#include "protocol/json/answer_renderer.h"
-#include "protocol/json/dump_parser.h"
-#include "protocol/json/dump_renderer.h"
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/dump_codec.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/stats_codec.h"
 
 namespace detent::gateway {
 namespace {

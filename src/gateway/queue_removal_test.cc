@@ -10,8 +10,7 @@
 
 #include "gateway/plan_fixture.h"
 #include "gateway/queue_plan.h"
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
+#include "protocol/json/queue_codec.h"
 
 namespace detent::gateway {
 namespace {

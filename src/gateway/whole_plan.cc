@@ -18,12 +18,10 @@
 
 #include "gateway/fan_out.h"
 #include "net/message/http_query.h"
-#include "protocol/json/answer_renderer.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/stats_codec.h"
 #include "task/largest_queues.h"
 
 namespace detent::gateway {

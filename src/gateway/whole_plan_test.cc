@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "gateway/plan_fixture.h"
-#include "protocol/json/answer_renderer.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/stats_codec.h"
 
 namespace detent::gateway {
 namespace {

@@ -23,7 +23,7 @@
 #include "net/http_server/exchange.h"
 #include "net/message/http_parser.h"
 #include "net/message/http_writer.h"
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 #include "server/routes/routes.h"
 #include "server/watch/event_hub.h"
 #include "store/memory_store.h"

@@ -7,16 +7,14 @@
 #include <string_view>
 
 #include "detent/check.h"
-#include "protocol/json/answer_parser.h"
-#include "protocol/json/dump_parser.h"
+#include "protocol/json/answer_codec.h"
+#include "protocol/json/dump_codec.h"
 #include "protocol/json/json_reader.h"
 #include "protocol/json/problem.h"
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
-#include "protocol/json/request_renderer.h"
-#include "protocol/json/schedule_parser.h"
-#include "protocol/json/schedule_renderer.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/request_codec.h"
+#include "protocol/json/schedule_codec.h"
+#include "protocol/json/stats_codec.h"
 #include "tests/fuzz/fuzz_inputs.h"
 
 namespace detent::fuzz {

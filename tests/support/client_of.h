@@ -5,7 +5,7 @@
 #include <string>
 
 #include "client/client_impl.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/stats_codec.h"
 
 namespace detent::test {
 

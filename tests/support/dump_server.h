@@ -9,8 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/json/dump_parser.h"
-#include "protocol/json/dump_renderer.h"
+#include "protocol/json/dump_codec.h"
 #include "tests/support/scripted_http.h"
 
 namespace detent::test {

@@ -16,7 +16,7 @@
 #include "cli/commands/top_command.h"
 #include "cli/commands/top_terminal.h"
 #include "protocol/json/json_reader.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/stats_codec.h"
 #include "task/limits.h"
 
 namespace detent::cli {

@@ -8,7 +8,7 @@
 
 #include "cli/output/display.h"
 #include "cli/testing/scripted_commands_fixture.h"
-#include "protocol/json/queue_renderer.h"
+#include "protocol/json/queue_codec.h"
 
 namespace detent::cli {
 namespace {

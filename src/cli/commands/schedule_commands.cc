@@ -16,7 +16,7 @@
 
 #include "base/wall_time.h"
 #include "cli/output/progress.h"
-#include "protocol/json/schedule_renderer.h"
+#include "protocol/json/schedule_codec.h"
 
 namespace detent::cli {
 

@@ -11,7 +11,7 @@
 #include "cli/arguments/arguments.h"
 #include "cli/output/text_table.h"
 #include "cli/testing/scripted_commands_fixture.h"
-#include "protocol/json/schedule_renderer.h"
+#include "protocol/json/schedule_codec.h"
 
 namespace detent::cli {
 namespace {

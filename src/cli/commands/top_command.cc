@@ -4,7 +4,7 @@
 
 #include "cli/commands/top_screen.h"
 #include "client/client_impl.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/stats_codec.h"
 
 namespace detent::cli {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/testing/scripted_commands_fixture.h"
-#include "protocol/json/answer_renderer.h"
+#include "protocol/json/stats_codec.h"
 
 namespace detent::cli {
 namespace {

@@ -7,11 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json/answer_parser.h"
-#include "protocol/json/answer_renderer.h"
+#include "protocol/json/answer_codec.h"
 #include "protocol/json/json_reader.h"
 #include "protocol/json/problem.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/stats_codec.h"
 #include "task/retry.h"
 
 namespace detent::json {

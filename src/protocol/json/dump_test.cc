@@ -1,5 +1,5 @@
 // Writes and reads lines of a dump, and checks that invalid lines are refused.
-#include "protocol/json/dump.h"
+#include "protocol/json/dump_codec.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,8 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
-#include "protocol/json/dump_parser.h"
-#include "protocol/json/dump_renderer.h"
 #include "protocol/json/json_reader.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/stats_codec.h"
 #include "task/request.h"
 
 namespace detent::json {

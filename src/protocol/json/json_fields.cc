@@ -1,5 +1,6 @@
 #include "protocol/json/json_fields.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -20,20 +21,6 @@ Error invalid(std::string message, std::string_view field) {
 
 /// An error repeats at most this many bytes of a name that the client sent.
 constexpr std::size_t kMaxToldNameBytes = 100;
-
-/// The name of a member without quotes and escapes. `storage` holds the name if it had escapes.
-std::string_view plain_name(std::string_view quoted, std::string& storage) {
-  if (quoted.find('\\') == std::string_view::npos) return quoted.substr(1, quoted.size() - 2);
-  storage = unescape(quoted);
-  return storage;
-}
-
-JsonField* find_field(std::span<JsonField* const> fields, std::string_view name) noexcept {
-  for (JsonField* field : fields) {
-    if (field->name == name) return field;
-  }
-  return nullptr;
-}
 
 /// Returns the integer, or nullopt if `digits` is not a decimal integer in the range.
 std::optional<std::uint64_t> parse_integer(std::string_view digits, IntegerRange range) noexcept {
@@ -57,25 +44,31 @@ Error about(const JsonField& field, Error error) {
 
 }  // namespace
 
+std::string_view plain_name(std::string_view quoted, std::string& storage) {
+  if (quoted.find('\\') == std::string_view::npos) return quoted.substr(1, quoted.size() - 2);
+  storage = unescape(quoted);
+  return storage;
+}
+
+Result<void> not_an_object(std::string_view json) {
+  TRY(read_json(json));
+  return invalid("expected a JSON object", "");
+}
+
+Error unknown_field(std::string_view name) {
+  return invalid("unknown field", name.substr(0, kMaxToldNameBytes));
+}
+
+Error repeated_field(std::string_view name) {
+  return invalid("the field is given more than once", name);
+}
+
 Result<void> take_fields(std::string_view json, std::span<JsonField* const> fields,
                          UnknownFields unknown) {
-  JsonReader reader(json);
-  if (!reader.enter_object()) {
-    TRY(read_json(json));
-    return invalid("expected a JSON object", "");
-  }
-  std::string storage;
-  while (const auto member = reader.next_member()) {
-    const std::string_view name = plain_name(member->name, storage);
-    JsonField* const field = find_field(fields, name);
-    if (field == nullptr) {
-      if (unknown == UnknownFields::skip) continue;
-      return invalid("unknown field", name.substr(0, kMaxToldNameBytes));
-    }
-    if (field->given()) return invalid("the field is given more than once", name);
-    field->text = member->value;
-  }
-  return reader.finish();
+  return take_members(json, unknown, [fields](std::string_view name) {
+    const auto found = std::ranges::find(fields, name, &JsonField::name);
+    return found == fields.end() ? nullptr : *found;
+  });
 }
 
 Result<std::vector<std::string_view>> take_elements(std::string_view json, std::size_t most) {
@@ -104,6 +97,14 @@ Result<std::vector<std::string_view>> take_list(std::string_view json, std::stri
   return take_elements(list.text, std::numeric_limits<std::size_t>::max());
 }
 
+Result<std::string> read_cursor(std::string_view json) {
+  JsonField cursor{"cursor"};
+  const std::array<JsonField*, 1> fields{&cursor};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  if (cursor.is(JsonKind::null)) return std::string();
+  return read_string(cursor);
+}
+
 Error wrong_field(const JsonField& field, std::string_view allowed) {
   return invalid(std::string(field.name) + " must be " + std::string(allowed), field.name);
 }
@@ -123,6 +124,11 @@ Result<std::string> read_string(const JsonField& field) {
   if (!field.given()) return missing_field(field);
   if (!field.is(JsonKind::string)) return wrong_field(field, "a string");
   return unescape(field.text);
+}
+
+Result<bool> read_bool(const JsonField& field) {
+  if (!field.is(JsonKind::boolean)) return wrong_field(field, "true or false");
+  return field.text == "true";
 }
 
 Result<std::uint64_t> read_integer(const JsonField& field, IntegerRange range) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -33,6 +34,32 @@ struct JsonField {
 /// refused; answers from newer servers may have more members, which are skipped.
 enum class UnknownFields : std::uint8_t { refuse, skip };
 
+/// The name of a member without quotes and escapes. `storage` holds the name if it had escapes.
+std::string_view plain_name(std::string_view quoted, std::string& storage);
+/// The errors of take_fields().
+Result<void> not_an_object(std::string_view json);
+Error unknown_field(std::string_view name);
+Error repeated_field(std::string_view name);
+
+/// As take_fields(), but `find` returns the JsonField of a name, or null.
+template <class Find>
+Result<void> take_members(std::string_view json, UnknownFields unknown, Find find) {
+  JsonReader reader(json);
+  if (!reader.enter_object()) return not_an_object(json);
+  std::string storage;
+  while (const auto member = reader.next_member()) {
+    const std::string_view name = plain_name(member->name, storage);
+    JsonField* const field = find(name);
+    if (field == nullptr) {
+      if (unknown == UnknownFields::skip) continue;
+      return unknown_field(name);
+    }
+    if (field->given()) return repeated_field(name);
+    field->text = member->value;
+  }
+  return reader.finish();
+}
+
 /// Finds the fields of the JSON object in `json` and sets their `text`, which points into `json`.
 /// Cost: linear in the text, plus the number of fields for each member. Errors, all
 /// `invalid_argument`: `json` is not valid JSON or not an object; a member is repeated; a member is
@@ -49,6 +76,18 @@ Result<std::vector<std::string_view>> take_elements(std::string_view json, std::
 /// other members. Errors: as for take_elements(), or the member is missing.
 Result<std::vector<std::string_view>> take_list(std::string_view json, std::string_view name);
 
+/// Reads the member `cursor` of a list: the start of the next page, or "" on the last page.
+Result<std::string> read_cursor(std::string_view json);
+/// Turns any error of parsing into `internal`, because the caller cannot fix an answer of the
+/// server.
+template <class T>
+Result<T> as_answer(Result<T> parsed) {
+  if (parsed) return parsed;
+  Error error = with_context("read the server's answer", std::move(parsed).error());
+  error.code = ErrorCode::internal;
+  return error;
+}
+
 /// The error "<name> must be <allowed>".
 Error wrong_field(const JsonField& field, std::string_view allowed);
 /// The error "<name> is required".
@@ -56,8 +95,11 @@ Error missing_field(const JsonField& field);
 /// Changes an error of an inner object: its field becomes "outer.inner".
 Error inside_field(const JsonField& outer, Error error);
 
-/// The functions below fail with missing_field() if the field is not given.
+/// These functions fail with missing_field() if the field is not given, if nothing else is said.
 Result<std::string> read_string(const JsonField& field);
+
+/// A missing field is wrong, too.
+Result<bool> read_bool(const JsonField& field);
 
 struct IntegerRange {
   std::uint64_t min = 0;

@@ -8,12 +8,11 @@
 #include <string_view>
 
 #include "base/test_seed.h"
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 #include "protocol/json/problem.h"
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
-#include "protocol/json/request_renderer.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/request_codec.h"
+#include "protocol/json/stats_codec.h"
 
 namespace detent::json {
 namespace {

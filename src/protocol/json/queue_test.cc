@@ -9,10 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
-#include "protocol/json/request_parser.h"
-#include "protocol/json/request_renderer.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/request_codec.h"
 
 namespace detent::json {
 namespace {

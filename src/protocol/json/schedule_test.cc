@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "base/wall_time.h"
-#include "protocol/json/schedule_parser.h"
-#include "protocol/json/schedule_renderer.h"
+#include "protocol/json/schedule_codec.h"
 
 namespace detent::json {
 namespace {

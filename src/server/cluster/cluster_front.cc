@@ -12,7 +12,7 @@
 #include "net/http_server/exchange.h"
 #include "net/http_server/local_exchange.h"
 #include "protocol/json/json_writer.h"
-#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_codec.h"
 #include "server/cluster/forwarded_request.h"
 #include "server/http/http_reply.h"
 

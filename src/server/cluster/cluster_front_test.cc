@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 #include "server/testing/cluster_front_fixture.h"
 
 namespace detent::server {

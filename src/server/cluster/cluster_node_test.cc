@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 #include "server/testing/cluster_node_fixture.h"
 #include "tests/support/raw_socket.h"
 

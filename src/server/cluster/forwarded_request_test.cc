@@ -12,7 +12,7 @@
 
 #include "base/log/log.h"
 #include "detent/clock.h"
-#include "protocol/json/queue_renderer.h"
+#include "protocol/json/queue_codec.h"
 #include "server/testing/cluster_front_fixture.h"
 
 namespace detent::server {

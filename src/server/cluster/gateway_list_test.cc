@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 #include "protocol/json/json_fields.h"
 #include "server/testing/gateway_fixture.h"
 

@@ -14,8 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json/dump_parser.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/dump_codec.h"
 #include "server/testing/gateway_fixture.h"
 
 namespace detent::server {

@@ -7,7 +7,7 @@
 
 #include "base/log/log.h"
 #include "base/rng.h"
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 #include "protocol/json/json_writer.h"
 #include "server/access/exposure.h"
 #include "server/cluster/shard_jobs.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "external/offload_thread.h"
-#include "protocol/json/answer_renderer.h"
-#include "protocol/json/request_parser.h"
+#include "protocol/json/answer_codec.h"
+#include "protocol/json/request_codec.h"
 #include "server/routes/routes.h"
 #include "server/routes/routes_run.h"
 

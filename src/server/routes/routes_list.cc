@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "protocol/json/answer_renderer.h"
+#include "protocol/json/answer_codec.h"
 #include "server/http/list_cursor.h"
 #include "server/http/query.h"
 #include "server/routes/routes.h"

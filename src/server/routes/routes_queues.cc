@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/queue_renderer.h"
+#include "protocol/json/queue_codec.h"
 #include "server/http/query.h"
 #include "server/routes/routes.h"
 #include "server/routes/routes_run.h"

@@ -12,7 +12,7 @@
 
 #include "base/wall_time.h"
 #include "net/http_server/local_exchange.h"
-#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_codec.h"
 #include "server/testing/routes_fixture.h"
 
 namespace detent::server {

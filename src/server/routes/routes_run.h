@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "external/far_tasks.h"
-#include "protocol/json/request_parser.h"
+#include "protocol/json/request_codec.h"
 #include "server/routes/routes.h"
 
 namespace detent::server {

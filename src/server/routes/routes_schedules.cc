@@ -8,10 +8,9 @@
 #include <utility>
 
 #include "base/wall_time.h"
-#include "protocol/json/answer_renderer.h"
-#include "protocol/json/queue_parser.h"
-#include "protocol/json/schedule_parser.h"
-#include "protocol/json/schedule_renderer.h"
+#include "protocol/json/answer_codec.h"
+#include "protocol/json/queue_codec.h"
+#include "protocol/json/schedule_codec.h"
 #include "server/http/query.h"
 #include "server/routes/routes.h"
 #include "server/routes/routes_run.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/wall_time.h"
-#include "protocol/json/schedule_parser.h"
+#include "protocol/json/schedule_codec.h"
 #include "server/testing/routes_fixture.h"
 #include "tests/support/raw_socket.h"
 

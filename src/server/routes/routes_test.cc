@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "net/http_server/local_exchange.h"
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 #include "server/testing/routes_fixture.h"
 #include "tests/support/raw_socket.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_codec.h"
 #include "server/testing/routes_fixture.h"
 #include "server/watch/change_collector.h"
 #include "tests/support/raw_socket.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_codec.h"
 #include "server/testing/beanstalk_fixture.h"
 #include "server/testing/routes_fixture.h"
 

@@ -11,9 +11,8 @@
 #include <variant>
 
 #include "external/offload_thread.h"
-#include "protocol/json/answer_renderer.h"
-#include "protocol/json/dump_parser.h"
-#include "protocol/json/dump_renderer.h"
+#include "protocol/json/dump_codec.h"
+#include "protocol/json/stats_codec.h"
 #include "server/http/query.h"
 #include "server/routes/routes.h"
 #include "server/routes/routes_run.h"

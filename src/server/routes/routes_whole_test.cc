@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json/dump_parser.h"
-#include "protocol/json/dump_renderer.h"
+#include "protocol/json/dump_codec.h"
 #include "server/testing/routes_fixture.h"
 
 namespace detent::server {

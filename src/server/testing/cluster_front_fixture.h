@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_codec.h"
 #include "server/cluster/cluster_front.h"
 #include "server/cluster/shard_jobs.h"
 #include "server/testing/one_shard_fixture.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "net/http_client/http_client.h"
-#include "protocol/json/answer_parser.h"
-#include "protocol/json/stats_parser.h"
+#include "protocol/json/answer_codec.h"
+#include "protocol/json/stats_codec.h"
 #include "server/routes/routes.h"
 #include "server/watch/event_hub.h"
 #include "store/fault_store.h"

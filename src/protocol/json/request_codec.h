@@ -1,14 +1,17 @@
-// Reads the bodies of requests into values. validate() in task/request.h checks further limits,
-// such as the length of a name or the size of a payload, for every protocol.
+// Reads and writes the bodies of requests. validate() in task/request.h checks further limits, such
+// as the length of a name or the size of a payload, for every protocol.
 //
-// Every error is `invalid_argument`, or `too_large` for a count, and names the field. A field that
-// is unknown, repeated or of a wrong type is refused, so a misspelt option is never ignored.
-// docs/reference/http.md describes the bodies.
+// Every error of a parse function is `invalid_argument`, or `too_large` for a count, and names the
+// field. A field that is unknown, repeated or of a wrong type is refused, so a misspelt option is
+// never ignored. docs/reference/http.md describes the bodies. The render functions are for clients:
+// each body is read back into an equal value. They require that a payload of kind json is one JSON
+// value, which read_json() can check.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +21,9 @@
 
 namespace detent::json {
 
-/// Reads the body of `POST /v1/tasks`. A JSON payload is kept byte for byte.
+/// The body of `POST /v1/tasks`. A JSON payload is kept byte for byte.
 Result<ScheduleRequest> parse_schedule(std::string_view body);
+std::string render_schedule(const ScheduleRequest& request);
 
 /// The tasks in the body of `POST /v1/tasks/batch`. Each element is the text that parse_schedule()
 /// reads.
@@ -37,9 +41,12 @@ Result<BatchElements> split_schedule_batch(std::string_view body, std::string_vi
 /// fails only as in split_schedule_batch().
 Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
                                                                   std::string_view content_type);
+/// Writes an array.
+std::string render_schedule_batch(std::span<const ScheduleRequest> requests);
 
-/// Reads the body of `PATCH /v1/tasks/{id}`. It must change at least one thing.
+/// The body of `PATCH /v1/tasks/{id}`. It must change at least one thing.
 Result<TaskEdit> parse_edit(std::string_view body);
+std::string render_edit(const TaskEdit& edit);
 
 /// The tasks of a call, in order: by id, or by the keys of one queue. A text that cannot be an id
 /// is nullopt here, and "not found" in the answer.
@@ -48,52 +55,68 @@ struct TaskNames {
   std::string queue;
   std::vector<std::string> keys;
 };
-/// Reads the body of `POST /v1/tasks/cancel`. Errors: `too_large` above kMaxBatchTasks tasks.
+/// The body of `POST /v1/tasks/cancel`. Errors: `too_large` above kMaxBatchTasks tasks.
 Result<TaskNames> parse_cancel_batch(std::string_view body);
+/// Requires: every id has a value.
+std::string render_cancel_batch(const TaskNames& tasks);
 
 struct MoveCall {
   TaskNames tasks;
   Due due;
 };
-/// Reads the body of `POST /v1/tasks/move`. Errors: `too_large` above kMaxBatchTasks tasks.
+/// The body of `POST /v1/tasks/move`. Errors: `too_large` above kMaxBatchTasks tasks.
 Result<MoveCall> parse_move_batch(std::string_view body);
+/// Requires: every id has a value.
+std::string render_move_batch(const MoveCall& call);
 
 /// A lease request, and how long to wait if no task is ready.
 struct LeaseCall {
   LeaseRequest lease;
   std::chrono::milliseconds wait{0};  // 0 … kMaxLeaseWait
 };
-/// Reads the body of `POST /v1/queues/{queue}/lease`. An empty body means the defaults.
+/// The body of `POST /v1/queues/{queue}/lease`. An empty body means the defaults. The body does not
+/// contain the queue, because the queue is in the path.
 Result<LeaseCall> parse_lease(std::string queue, std::string_view body);
+std::string render_lease(const LeaseCall& call);
 
 /// The leases of a call, in order. A text that cannot be a lease of this server is nullopt here,
 /// and a conflict in the answer. For the client this is the same case as a lease that has ended.
 using LeaseList = std::vector<std::optional<LeaseToken>>;
 
-/// Reads the body of `POST /v1/leases/complete`. `too_large` above kMaxBatchTasks leases.
+/// The body of `POST /v1/leases/complete`. `too_large` above kMaxBatchTasks leases.
 Result<LeaseList> parse_complete(std::string_view body);
+std::string render_complete(std::span<const std::string> leases);
 
-struct FailCall {
-  LeaseList leases;
+/// How attempts failed. This applies to all leases of one call.
+struct Failure {
   std::optional<std::chrono::milliseconds> delay;  // if not set: each task's backoff
-  std::string error;
+  std::string error;                               // a text for people; may be empty
 };
-/// Reads the body of `POST /v1/leases/fail`.
+struct FailCall : Failure {
+  LeaseList leases;
+};
+/// The body of `POST /v1/leases/fail`.
 Result<FailCall> parse_fail(std::string_view body);
+std::string render_fail(std::span<const std::string> leases, const Failure& failure);
 
 struct ExtendCall {
   LeaseList leases;
   std::chrono::milliseconds by{0};  // 1 ms … kMaxVisibilityTimeout
 };
-/// Reads the body of `POST /v1/leases/extend`.
+/// The body of `POST /v1/leases/extend`.
 Result<ExtendCall> parse_extend(std::string_view body);
+std::string render_extend(std::span<const std::string> leases, std::chrono::milliseconds by);
 
-struct ReleaseCall {
-  LeaseList leases;
-  std::optional<std::chrono::milliseconds> delay;
-  std::optional<std::uint32_t> priority;
+/// How tasks are given back. This applies to all leases of one call.
+struct Release {
+  std::optional<std::chrono::milliseconds> delay;  // if not set: ready immediately
+  std::optional<std::uint32_t> priority;           // if not set: unchanged
 };
-/// Reads the body of `POST /v1/leases/release`.
+struct ReleaseCall : Release {
+  LeaseList leases;
+};
+/// The body of `POST /v1/leases/release`.
 Result<ReleaseCall> parse_release(std::string_view body);
+std::string render_release(std::span<const std::string> leases, const Release& release);
 
 }  // namespace detent::json

@@ -1,5 +1,5 @@
-// The lines of a dump as values. A dump is a copy of all queues, tasks and schedules as lines of
-// JSON (NDJSON), in pages.
+// Writes and reads the lines of a dump. A dump is a copy of all queues, tasks and schedules as
+// lines of JSON (NDJSON), in pages.
 //
 // Each line is a JSON object. Its main member names the kind of the line:
 // - `queue`: the settings of a queue;
@@ -11,8 +11,11 @@
 //
 // The lines `next` and `end` count the lines before them, so a reader notices a truncated dump and
 // missing lines. Schedules come after all tasks: when a schedule is dumped, each task that it has
-// created is already in the dump or has ended. dump_renderer.h writes the lines and dump_parser.h
-// reads them. docs/reference/http.md describes them.
+// created is already in the dump or has ended. docs/reference/http.md describes the lines.
+//
+// Lines are read strictly. A field that is unknown, repeated, missing or out of range is an error
+// that names the field. validate() checks the other limits of queue names, keys and rules, as for
+// every task.
 #pragma once
 
 #include <cstddef>
@@ -84,6 +87,28 @@ struct DumpEnd {
 /// One line. Its task is live or dead. A leased task is dumped as it was before its lease.
 using DumpLine = std::variant<DumpedQueue, Task, DamagedTask, ScheduleRecord, DumpNext, DumpEnd>;
 
+/// Appends the line and a line feed. The text before the line feed has no line breaks.
+/// parse_dump_line() reads it back into an equal value, which is written as the same bytes again.
+void append_dump_line(std::string& out, const DumpLine& line);
+/// Errors: invalid_argument. The field is a path from the outermost member, such as
+/// "task.priority".
+Result<DumpLine> parse_dump_line(std::string_view text);
+
+/// The kind of a line, which is the name of its main member. Checks only that the line is one JSON
+/// object. Use it to pass lines on: it accepts fields that a newer program adds to a task.
+enum class DumpLineKind : std::uint8_t { queue, task, damaged, schedule, next, end };
+Result<DumpLineKind> kind_of_dump_line(std::string_view text);
+void count_line(LineCounts& counts, DumpLineKind kind) noexcept;
+
+/// A line of a body. Numbers start at 1, and blank lines count.
+struct NumberedLine {
+  std::size_t number = 0;
+  std::string_view text;
+};
+/// Returns the lines that are not blank. They point into `body`. Errors: too_large if there are
+/// more than `most` lines.
+Result<std::vector<NumberedLine>> take_numbered_lines(std::string_view body, std::size_t most);
+
 /// The answer of `POST /v1/restore`.
 struct RestoreAnswer {
   struct LineError {
@@ -101,5 +126,8 @@ struct RestoreAnswer {
 
   friend bool operator==(const RestoreAnswer&, const RestoreAnswer&) = default;
 };
+
+std::string render_restored(const RestoreAnswer& answer);
+Result<RestoreAnswer> parse_restored(std::string_view body);
 
 }  // namespace detent::json
