@@ -80,11 +80,11 @@ Choice add_due(CLI::App& command, Target& due) {
   CLI::Option* delay = add_parsed<std::chrono::milliseconds>(
       command, "--delay", parse_any_duration, [&due](std::chrono::milliseconds d) { due = d; });
   delay->type_name("DURATION")
-      ->description("Make the task due after this time: 1500ms, 30s, 5m, 2h, 30d, PT1H");
+      ->description("Make the task due after this time: 1500ms, 30s, 5mins, 2h, 30d, 1y, PT1H");
   CLI::Option* due_at =
       add_parsed<WallTime>(command, "--due-at", parse_due_at, [&due](WallTime at) { due = at; });
   due_at->type_name("TIME")
-      ->description("Make the task due at this time: RFC 3339, or milliseconds since 1970")
+      ->description("Make the task due at this time: RFC 3339, a date, or milliseconds since 1970")
       ->excludes(delay);
   return {{delay, due_at}, "--delay or --due-at"};
 }

@@ -16,8 +16,9 @@
 
 namespace detent::cli {
 
-/// RFC 3339, or milliseconds since 1970.
+/// RFC 3339, a date such as "2030-01-31" (its start in UTC), or milliseconds since 1970.
 Result<WallTime> parse_due_at(const std::string& text);
+/// The forms of parse_duration(), and words such as "5mins", "2weeks" and "1y". A year is 365 days.
 Result<std::chrono::milliseconds> parse_any_duration(const std::string& text);
 Result<std::chrono::milliseconds> parse_positive_duration(const std::string& text);
 /// 100ms to 1h.
@@ -41,7 +42,7 @@ struct HostAndPort {
   std::string host;
   std::uint16_t port = 0;
 };
-/// "127.0.0.1:7070" or "[::1]:7070".
+/// "127.0.0.1:7070" or "[::1]:7070". The host "localhost" becomes 127.0.0.1.
 Result<HostAndPort> parse_address(const std::string& text);
 /// Names of hosts in lower case, separated by commas; at least one.
 Result<std::vector<std::string>> parse_host_names(const std::string& text);

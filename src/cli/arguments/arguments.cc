@@ -268,6 +268,12 @@ NothingToRun nothing_to_run(CLI::App& app, const CLI::ParseError& error) {
       "detent: " + (hint.empty() ? err.str() : hint + "\nRun with --help for more information.\n")};
 }
 
+/// "localhost:7170" as a URL. A text with a scheme stays as it is.
+std::string with_scheme(std::string server) {
+  const bool is_url = server.empty() || server.find("://") != std::string::npos;
+  return is_url ? server : "http://" + server;
+}
+
 /// Takes the settings that the command line leaves out from the environment and the file.
 Invocation serve_call(CLI::App& serve, Parsed& parsed) {
   Result<std::vector<Setting>> settings = fill_settings(serve, parsed.config);
@@ -314,6 +320,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
     return NothingToRun{ExitCode::done, render_completion(read_commands(app), parsed.shell)};
   }
   if (name == "schedule") parsed.call.command = std::move(parsed.schedule.chosen);
+  parsed.call.server = with_scheme(std::move(parsed.call.server));
   return std::move(parsed.call);
 }
 

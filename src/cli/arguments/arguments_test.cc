@@ -145,6 +145,40 @@ TEST(Arguments, PutTakesADateInBothForms) {
   EXPECT_EQ(command_of<PutCommand>({"put", "q", "--due-at", "1767323045678"}).task.due, at);
 }
 
+TEST(Arguments, ADateWithoutATimeIsItsStartInUtc) {
+  const auto due = [](const char* text) {
+    return command_of<PutCommand>({"put", "q", "--due-at", text}).task.due;
+  };
+  EXPECT_EQ(due("2030-01-31"), due("2030-01-31T00:00:00Z"));
+  EXPECT_EQ(due("2030-01-31"), client::Due{WallTime{milliseconds{1'896'048'000'000}}});
+  EXPECT_NE(complaint_about({"put", "q", "--due-at", "2030-02-30"}).find("does not exist"),
+            std::string::npos);
+  for (const char* text : {"2030-1-31", "2030-01-31T", "31.01.2030", "2030-01-31 "}) {
+    EXPECT_NE(complaint_about({"put", "q", "--due-at", text}).find("RFC 3339"), std::string::npos);
+  }
+}
+
+TEST(Arguments, ADurationMayHaveAWordAsItsUnit) {
+  const auto delay = [](const char* text) {
+    return command_of<PutCommand>({"put", "q", "--delay", text}).task.due;
+  };
+  const std::pair<const char*, const char*> cases[] = {
+      {"5mins", "5m"}, {"1min", "1m"},     {"2hours", "2h"}, {"1hr", "1h"},  {"1day", "1d"},
+      {"3secs", "3s"}, {"2weeks", "14d"},  {"1w", "7d"},     {"1y", "365d"}, {"2years", "730d"},
+      {"0y", "0d"},    {"136y", "49640d"}, {"90s", "PT90S"}, {"1w", "P1W"}};
+  for (const auto& [text, same] : cases) EXPECT_EQ(delay(text), delay(same)) << text;
+  for (const char* text : {"5 mins", "mins", "5MINS", "1mo", "5month", "-5mins", "1.5y", "137y",
+                           "18446744073709551615y", "99999999999999999999y"}) {
+    EXPECT_NE(complaint_about({"put", "q", "--delay", text}).find("--delay: "), std::string::npos);
+  }
+  EXPECT_EQ(serve_of({"serve", "--window", "5mins", "--sync", "interval=1sec"}).window,
+            milliseconds{300'000});
+  EXPECT_EQ(command_of<LeaseCommand>({"lease", "q", "--wait", "1min"}).options.wait,
+            milliseconds{60'000});
+  EXPECT_NE(complaint_about({"lease", "q", "--wait", "2mins"}).find("at most 60s"),
+            std::string::npos);
+}
+
 TEST(Arguments, AnErrorAboutAValueNamesItsOption) {
   struct Wrong {
     std::vector<const char*> words;
@@ -277,6 +311,9 @@ TEST(Arguments, TheServerMayBeNamedBeforeOrAfterTheCommand) {
   EXPECT_EQ(call_of({"stats"}).server, "http://127.0.0.1:7070");
   EXPECT_EQ(call_of({"--server", "http://a:1", "stats"}).server, "http://a:1");
   EXPECT_EQ(call_of({"stats", "--server", "http://a:1"}).server, "http://a:1");
+  EXPECT_EQ(call_of({"stats", "--server", "localhost:7170"}).server, "http://localhost:7170");
+  EXPECT_EQ(call_of({"stats", "--server", "[::1]:7170"}).server, "http://[::1]:7170");
+  EXPECT_EQ(call_of({"stats", "--server", "ftp://a"}).server, "ftp://a");
   EXPECT_EQ(call_of({"--json", "stats"}).format, OutputFormat::json);
   EXPECT_EQ(call_of({"stats", "--json"}).format, OutputFormat::json);
   EXPECT_EQ(call_of({"stats"}).format, OutputFormat::people);
@@ -287,6 +324,9 @@ TEST(Arguments, TheEnvironmentSetsOptionsThatTheCommandLineOmits) {
   EXPECT_EQ(call_of({"stats"}).server, "http://env:1");
   EXPECT_EQ(call_of({"stats", "--server", "http://a:1"}).server, "http://a:1");
   EXPECT_EQ(call_of({"--server", "http://a:1", "stats"}).server, "http://a:1");
+
+  const ScopedVariable host("DETENT_URL", "tasks.example");
+  EXPECT_EQ(call_of({"stats"}).server, "http://tasks.example");
 
   const ScopedVariable window("DETENT_WINDOW", "1h");
   const ScopedVariable level("DETENT_LOG_LEVEL", "debug");
@@ -317,6 +357,14 @@ TEST(Arguments, ServeReadsEveryOption) {
                           .sync_interval = milliseconds{10},
                           .log_format = LogFormat::json,
                           .log_level = LogLevel::warning}));
+}
+
+TEST(Arguments, LocalhostIsAnAddress) {
+  const ServeOptions options =
+      serve_of({"serve", "--http", "localhost:8080", "--beanstalk", "localhost:1"});
+  EXPECT_EQ(options.http_host, "127.0.0.1");
+  EXPECT_EQ(options.http_port, 8080);
+  EXPECT_EQ(options.beanstalk_host, "127.0.0.1");
 }
 
 TEST(Arguments, TheStoreIsAnAddressFromAFlagOrAVariable) {

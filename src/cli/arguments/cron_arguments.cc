@@ -41,7 +41,8 @@ void add_cron(CLI::App& app, CronArguments& parsed) {
                        [&parsed](WallTime after) { parsed.next.after = after; })
       ->type_name("TIME")
       ->description(
-          "Print only dates after this time, default now: RFC 3339, or milliseconds since 1970");
+          "Print only dates after this time, default now: RFC 3339, a date, or milliseconds since "
+          "1970");
   next->footer(
       "Examples:\n"
       "  detent cron next '0 9 LW * *' --zone Asia/Shanghai --count 12\n"

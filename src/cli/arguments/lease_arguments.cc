@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/wall_time.h"
 #include "cli/arguments/argument_values.h"
 #include "task/limits.h"
 
@@ -25,7 +24,7 @@ void add_lease(CLI::App& app, ClientCall& call, LeaseCommand& lease) {
       ->description("How long to wait if no task is ready, at most 60s")
       ->check(
           [](const std::string& text) {
-            return parse_duration(text).value_or(milliseconds::max()) <= kMaxLeaseWait
+            return parse_any_duration(text).value_or(milliseconds::max()) <= kMaxLeaseWait
                        ? ""
                        : "must be at most 60s";
           },

@@ -149,7 +149,8 @@ void add_tasks(CLI::App& command, PutScheduleCommand& put) {
 
 void add_bounds(CLI::App& command, NewSchedule& schedule) {
   add_parsed<WallTime>(command, "--start", parse_due_at, [&](WallTime at) { schedule.start = at; })
-      ->description("Create no tasks before this time: RFC 3339, or milliseconds since 1970")
+      ->description(
+          "Create no tasks before this time: RFC 3339, a date, or milliseconds since 1970")
       ->type_name("TIME");
   add_parsed<WallTime>(command, "--end", parse_due_at, [&](WallTime at) { schedule.end = at; })
       ->description("Create no tasks at this time or later")
@@ -254,7 +255,7 @@ void add_backfill(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
   command->add_option("NAME", parsed.backfill.name, "Name of the schedule")->required();
   add_parsed<WallTime>(*command, "--from", parse_due_at,
                        [&parsed](WallTime at) { parsed.backfill.from = at; })
-      ->description("First time of the occurrences: RFC 3339, or milliseconds since 1970")
+      ->description("First time of the occurrences: RFC 3339, a date, or milliseconds since 1970")
       ->type_name("TIME")
       ->required();
   add_parsed<WallTime>(*command, "--to", parse_due_at,

@@ -175,7 +175,7 @@ void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
   add_parsed<WallTime>(*command, "--due-after", parse_due_at,
                        [&options](WallTime at) { options.due_after = at; })
       ->description(
-          "Show only tasks due at this time or later: RFC 3339, or milliseconds since 1970")
+          "Show only tasks due at this time or later: RFC 3339, a date, or milliseconds since 1970")
       ->type_name("TIME");
   add_parsed<WallTime>(*command, "--due-before", parse_due_at,
                        [&options](WallTime at) { options.due_before = at; })
