@@ -117,9 +117,9 @@ def call(line, **values):
 
 def commands(*path):
     text = call(" ".join([*path, "--help"])).stdout
-    if "Subcommands:" not in text:
+    listed = re.findall(r"^  ([a-z]+) ", text.split("\nExample")[0], re.M)
+    if not listed:
         return [" ".join(path)]
-    listed = re.findall(r"^  ([a-z]+) ", text.split("Subcommands:")[1].split("\n\n")[0], re.M)
     return [command for name in listed for command in commands(*path, name)]
 
 

@@ -82,6 +82,16 @@ Result<milliseconds> parse_look_interval(const std::string& text) {
   return Error{ErrorCode::invalid_argument, "must be 100ms to 1h", ""};
 }
 
+Result<std::uint64_t> parse_whole_number(const std::string& text, NumberRange range) {
+  const auto number = parse_number<std::uint64_t>(text);
+  if (number && *number >= range.least && *number <= range.most) return *number;
+  return Error{ErrorCode::invalid_argument, "must be a whole number from " + to_string(range), ""};
+}
+
+std::string to_string(NumberRange range) {
+  return std::to_string(range.least) + " to " + std::to_string(range.most);
+}
+
 Result<std::uint64_t> parse_positive(const std::string& text) {
   const auto number = parse_number<std::uint64_t>(text);
   if (number && *number > 0) return *number;

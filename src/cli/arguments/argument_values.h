@@ -23,6 +23,14 @@ Result<std::chrono::milliseconds> parse_any_duration(const std::string& text);
 Result<std::chrono::milliseconds> parse_positive_duration(const std::string& text);
 /// 100ms to 1h.
 Result<std::chrono::milliseconds> parse_look_interval(const std::string& text);
+struct NumberRange {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+};
+/// A whole number in `range`.
+Result<std::uint64_t> parse_whole_number(const std::string& text, NumberRange range);
+/// "1 to 1000".
+std::string to_string(NumberRange range);
 /// A whole number, at least 1.
 Result<std::uint64_t> parse_positive(const std::string& text);
 Result<client::TaskState> parse_state(const std::string& text);

@@ -63,15 +63,71 @@ TEST(Arguments, AMissingCommandIsReportedWithTheKnownCommands) {
             std::string::npos);
   EXPECT_NE(complaint_about({"cron"}).find("cron: a command is required: next, explain\n"),
             std::string::npos);
-  EXPECT_NE(complaint_about({}).find("detent: a command is required: serve, put, "),
+  EXPECT_NE(complaint_about({"--json"}).find("detent: a command is required: put, get, "),
             std::string::npos);
 }
 
+TEST(Arguments, TheProgramAloneShowsItsHelp) {
+  const auto alone = std::get<NothingToRun>(parse({}));
+  EXPECT_EQ(alone.exit_code, ExitCode::done);
+  EXPECT_EQ(alone.text, std::get<NothingToRun>(parse({"--help"})).text);
+}
+
+TEST(Arguments, TheHelpShowsTheCommandsInGroups) {
+  const std::string text = std::get<NothingToRun>(parse({"--help"})).text;
+  std::size_t at = 0;
+  for (const char* line :
+       {"\nTasks:\n", "  put ", "  list ", "\nWorkers:\n", "  lease ", "  release ", "\nQueues:\n",
+        "  queues ", "  redrive ", "\nSchedules:\n", "  schedule ", "\nServer:\n", "  serve ",
+        "  token ", "\nTools:\n", "  cron ", "  completion "}) {
+    const std::size_t found = text.find(line, at);
+    ASSERT_NE(found, std::string::npos) << line << text;
+    at = found;
+  }
+  EXPECT_EQ(text.find("\n  man "), std::string::npos) << "it is for the package";
+}
+
+TEST(Arguments, TheHelpOfACommandIsPlainEnglish) {
+  const std::string put = std::get<NothingToRun>(parse({"put", "--help"})).text;
+  EXPECT_NE(put.find("Usage: detent put QUEUE [PAYLOAD] [OPTIONS]\n"), std::string::npos) << put;
+  EXPECT_NE(put.find("Priority; a lower number is more urgent (0 to\n"), std::string::npos) << put;
+  EXPECT_NE(put.find("default 1024)"), std::string::npos) << put;
+  EXPECT_LT(put.find("--priority N"), put.find("Options of all commands to a server:")) << put;
+  const std::string schedule = std::get<NothingToRun>(parse({"schedule", "put", "--help"})).text;
+  EXPECT_NE(schedule.find("give one of these options:\n  --cron EXPR"), std::string::npos);
+  for (const std::string& text : {put, schedule}) {
+    for (const char* noise : {"UINT", "TEXT", "REQUIRED", "Excludes", "Needs", "Env:", "Positional",
+                              "Subcommand", " in ["}) {
+      EXPECT_EQ(text.find(noise), std::string::npos) << noise << text;
+    }
+  }
+}
+
+TEST(Arguments, AWordOfAnotherProgramLeadsToTheRightCommand) {
+  const std::pair<std::vector<const char*>, const char*> cases[] = {
+      {{"delete", "256"}, "'delete'; did you mean 'cancel'?"},
+      {{"rm", "256"}, "'rm'; did you mean 'cancel'?"},
+      {{"ls"}, "'ls'; did you mean 'list'?"},
+      {{"ack", "1-2"}, "'ack'; did you mean 'complete'?"},
+      {{"version"}, "'version'; did you mean '--version'?"},
+      {{"queue", "rm", "mail"}, "'rm'; did you mean 'remove'?"},
+      {{"schedule", "delete", "s"}, "'delete'; did you mean 'remove'?"},
+      {{"schedule", "ls"}, "'ls'; did you mean 'list'?"},
+      {{"gett", "256"}, "'gett'; did you mean 'get'?"}};
+  for (const auto& [words, hint] : cases) {
+    EXPECT_NE(complaint_about(words).find(std::string("there is no command ") + hint),
+              std::string::npos)
+        << complaint_about(words);
+  }
+}
+
 TEST(Arguments, AnErrorAboutANumberNamesItsRange) {
-  for (const char* priority : {"-1", "4294967296", "high"}) {
-    EXPECT_NE(complaint_about({"put", "q", "--priority", priority}).find("0 to 4294967295"),
+  for (const char* priority : {"-1", "4294967296", "high", "0x10", "1.5", ""}) {
+    EXPECT_NE(complaint_about({"put", "q", "--priority", priority})
+                  .find("--priority: must be a whole number from 0 to 4294967295"),
               std::string::npos);
   }
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "010"}).task.priority, 10U);
   EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "4294967295"}).task.priority,
             4'294'967'295U);
   for (const char* limit : {"0", "-1", "1.5", "many"}) {
@@ -98,7 +154,6 @@ TEST(Arguments, AnErrorNamesARepeatedOptionAndAMissingValue) {
 }
 
 TEST(Arguments, ABadCommandLineIsWrongUsage) {
-  complaint_about({});
   EXPECT_NE(complaint_about({"frobnicate"}), "");
   complaint_about({"put"});
   EXPECT_EQ(complaint_about({"put", "q", "1", "2"}),

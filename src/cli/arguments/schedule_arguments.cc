@@ -137,12 +137,9 @@ void add_tasks(CLI::App& command, PutScheduleCommand& put) {
           "Payload of the tasks: JSON if it is valid JSON, else bytes; - reads standard input")
       ->type_name("PAYLOAD");
   command.add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
-  add_priority(command, schedule.priority)->capture_default_str();
-  command
-      .add_option("--max-attempts", schedule.max_attempts,
-                  "Number of attempts before a task is dead")
-      ->type_name("N")
-      ->check(CLI::Range(1U, kMaxAttempts));
+  add_priority(command, schedule.priority);
+  add_number(command, "--max-attempts", schedule.max_attempts, {1, kMaxAttempts})
+      ->description("Number of attempts before a task is dead");
   add_duration(command, "--visibility-timeout", schedule.visibility_timeout)
       ->description("How long a lease of a task lasts");
 }
@@ -169,12 +166,8 @@ void add_bounds(CLI::App& command, NewSchedule& schedule) {
   add_duration(command, "--misfire-grace", schedule.misfire_grace)
       ->description("An occurrence counts as missed if it is later than this")
       ->default_str("1m");
-  command
-      .add_option("--misfire-limit", schedule.misfire_limit,
-                  "With --misfire all: create tasks for the last N missed occurrences")
-      ->type_name("N")
-      ->check(CLI::Range(1U, kMaxMisfires))
-      ->capture_default_str();
+  add_number(command, "--misfire-limit", schedule.misfire_limit, {1, kMaxMisfires})
+      ->description("With --misfire all: create tasks for the last N missed occurrences");
   add_word<NewSchedule::Overlap>(command, "--overlap",
                                  [&](NewSchedule::Overlap overlap) { schedule.overlap = overlap; })
       ->description("Policy for an occurrence before the previous task has ended")
@@ -220,10 +213,8 @@ void add_readers(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
   get->footer("Example:\n  detent schedule get report");
   CLI::App* next = add_client_command(app, call, "next", "Show the next occurrences of a schedule");
   next->add_option("NAME", parsed.next.name, "Name of the schedule")->required();
-  next->add_option("--count", parsed.next.count, "Number of occurrences to show")
-      ->check(CLI::Range(std::size_t{1}, kMaxNext))
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(*next, "--count", parsed.next.count, {1, kMaxNext})
+      ->description("Number of occurrences to show");
   next->callback([&parsed] { parsed.chosen = parsed.next; });
   next->footer("Example:\n  detent schedule next report --count 12");
 }

@@ -69,12 +69,9 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
       ->add_option("--key", put.task.key,
                    "Name of the task in its queue; a second put with it gives the same task")
       ->type_name("KEY");
-  add_priority(*command, put.task.priority)->capture_default_str();
-  command
-      ->add_option("--max-attempts", put.task.max_attempts,
-                   "Number of attempts before the task is dead")
-      ->type_name("N")
-      ->check(CLI::Range(1U, kMaxAttempts));
+  add_priority(*command, put.task.priority);
+  add_number(*command, "--max-attempts", put.task.max_attempts, {1, kMaxAttempts})
+      ->description("Number of attempts before the task is dead");
   add_duration(*command, "--visibility-timeout", put.task.visibility_timeout)
       ->description("How long a lease of the task lasts; default: the setting of its queue");
   add_parsed<client::Backoff>(

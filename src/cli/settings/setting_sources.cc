@@ -34,7 +34,8 @@ std::string name_of(const CLI::Option& option) { return option.get_lnames().fron
 
 SettingKind kind_of(const CLI::Option& option) {
   if (option.get_expected_max() == 0) return SettingKind::yes_or_no;
-  return option.get_type_name() == "N" ? SettingKind::number : SettingKind::text;
+  const std::string type = option.get_type_name();  // "N", or with its range: "N:1 to 256"
+  return type == "N" || type.starts_with("N:") ? SettingKind::number : SettingKind::text;
 }
 
 const char* to_string(SettingKind kind) {

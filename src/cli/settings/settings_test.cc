@@ -264,6 +264,10 @@ TEST_F(Settings, AnErrorInAFileNamesItsLine) {
   EXPECT_EQ(told_of("help = true\n"),
             all + ":1: there is no setting 'help'; did you mean 'http'?\n");
   EXPECT_EQ(told_of("memory = 512\n"), all + ":1: memory must be a string in quotes\n");
+  EXPECT_EQ(told_of("shards = \"16\"\n"),
+            all + ":1: shards must be a whole number, without quotes\n");
+  EXPECT_EQ(told_of("shards = 0\n"),
+            all + ":1: shards: must be a whole number from 1 to 256, got '0'\n");
   EXPECT_EQ(told_of("memory = true\n"), all + ":1: memory must be a string in quotes\n");
   EXPECT_EQ(told_of("[http]\nport = 1\n"),
             all +
