@@ -26,6 +26,9 @@ LINES = (
     ("put mail {payload} --delay 1h --key k", DONE, True),
     ("put mail {payload} --queue x", USAGE, False),
     ("put -bad-name- 1", USAGE, False),
+    ("put shop:eu {payload} --delay 5mins", DONE, True),
+    ("put mail {broken}", USAGE, False),
+    ("put mail {broken} --bytes --delay 1h", DONE, True),
     ("get --queue mail --key k", DONE, True),
     ("get 1", NOT_FOUND, False),
     ("list", DONE, True),
@@ -137,7 +140,8 @@ class Commands(unittest.TestCase):
 
     def values(self):
         made = json.loads(call("put mail 1 --delay 1h --json").stdout)
-        return {"id": made["id"], "folder": self.folder, "payload": "text-" + "x" * 300}
+        return {"id": made["id"], "folder": self.folder, "payload": "text-" + "x" * 300,
+                "broken": '{"a":'}
 
     def test_exit_codes_and_where_it_is_written(self):
         for line, exit_code, _ in LINES:

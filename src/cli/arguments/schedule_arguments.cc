@@ -136,7 +136,8 @@ void add_tasks(CLI::App& command, PutScheduleCommand& put) {
           "--payload", put.payload,
           "Payload of the tasks: JSON if it is valid JSON, else bytes; - reads standard input")
       ->type_name("PAYLOAD");
-  command.add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
+  command.add_flag("--bytes", put.bytes,
+                   "Treat the payload as bytes, even if it is or begins like JSON");
   add_priority(command, schedule.priority);
   add_number(command, "--max-attempts", schedule.max_attempts, {1, kMaxAttempts})
       ->description("Number of attempts before a task is dead");

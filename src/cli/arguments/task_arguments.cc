@@ -63,7 +63,8 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
   command->add_option("QUEUE", put.task.queue, "Name of the queue")->required();
   command->add_option("PAYLOAD", put.payload,
                       "JSON if it is valid JSON, else bytes; - reads standard input");
-  command->add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
+  command->add_flag("--bytes", put.bytes,
+                    "Treat the payload as bytes, even if it is or begins like JSON");
   add_due(*command, put.task.due);
   command
       ->add_option("--key", put.task.key,
@@ -101,7 +102,9 @@ void add_edit(CLI::App& app, ClientCall& call, EditCommand& edit) {
       "--no-headers";
   command->add_option("--payload", edit.payload, "New payload, as for put; - reads standard input")
       ->type_name("PAYLOAD");
-  command->add_flag("--bytes", edit.bytes, "Treat the payload as bytes, even if it is valid JSON")
+  command
+      ->add_flag("--bytes", edit.bytes,
+                 "Treat the payload as bytes, even if it is or begins like JSON")
       ->needs("--payload");
   add_priority(*command, edit.edit.priority);
   add_webhook(

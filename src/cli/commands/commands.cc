@@ -50,7 +50,9 @@ class Runner : private ResultPrinter {
 
   ExitCode operator()(const PutCommand& put) {
     client::NewTask task = put.task;
-    task.payload = payload_of(put.payload, put.bytes);
+    Result<client::Payload> payload = payload_of(put.payload, put.bytes);
+    if (!payload) return fail_with(payload.error());
+    task.payload = *std::move(payload);
     return show(client_.schedule(task), show_accepted);
   }
 
@@ -88,7 +90,11 @@ class Runner : private ResultPrinter {
 
   ExitCode operator()(const EditCommand& command) {
     client::TaskEdit edit = command.edit;
-    if (command.payload) edit.payload = payload_of(command.payload, command.bytes);
+    if (command.payload) {
+      Result<client::Payload> payload = payload_of(command.payload, command.bytes);
+      if (!payload) return fail_with(payload.error());
+      edit.payload = *std::move(payload);
+    }
     return show(client_.edit(command.task, edit), show_accepted);
   }
 
@@ -209,7 +215,7 @@ class Runner : private ResultPrinter {
   }
 
  private:
-  client::Payload payload_of(const std::optional<std::string>& typed, bool is_bytes) {
+  Result<client::Payload> payload_of(const std::optional<std::string>& typed, bool is_bytes) {
     using Kind = client::Payload::Kind;
     return read_payload(typed, is_bytes ? Kind::bytes : Kind::json, streams_.in);
   }
@@ -281,15 +287,24 @@ bool ResultPrinter::pass_on() {
   return true;
 }
 
-client::Payload read_payload(const std::optional<std::string>& typed, client::Payload::Kind kind,
-                             std::istream& in) {
+Result<client::Payload> read_payload(const std::optional<std::string>& typed,
+                                     client::Payload::Kind kind, std::istream& in) {
   const bool is_bytes = kind == client::Payload::Kind::bytes;
   if (!typed) return is_bytes ? client::Payload{kind, ""} : client::Payload{};
   std::string text = *typed == "-" ? read_all(in, kMaxPayloadBytes) : *typed;
   if (!is_bytes) {
-    if (const auto value = json::read_json(text)) return {kind, std::string(*value)};
+    const auto value = json::read_json(text);
+    if (value) return client::Payload{kind, std::string(*value)};
+    const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+    const bool begins_like_json = std::string_view("{[\"").find(text[first]) != std::string::npos;
+    if (begins_like_json && text.size() <= kMaxPayloadBytes) {
+      return Error{ErrorCode::invalid_argument,
+                   "the payload begins like JSON but is not valid JSON: " + value.error().message +
+                       "; to send it as bytes, add --bytes",
+                   ""};
+    }
   }
-  return {client::Payload::Kind::bytes, std::move(text)};
+  return client::Payload{client::Payload::Kind::bytes, std::move(text)};
 }
 
 }  // namespace detent::cli

@@ -44,13 +44,41 @@ TEST_F(CommandsTest, PutSendsJsonUnchangedAndOtherPayloadsAsBytes) {
 TEST_F(CommandsTest, APayloadIsJsonIfItIsOneValueAndBytesOtherwise) {
   using client::Payload;
   const auto read = [this](const char* typed) {
-    return read_payload(typed, Payload::Kind::json, in_);
+    return read_payload(typed, Payload::Kind::json, in_).value();
   };
   EXPECT_EQ(read(" {\"n\": 1.0}\n"), (Payload{Payload::Kind::json, "{\"n\": 1.0}"}));
   EXPECT_EQ(read("1e400"), (Payload{Payload::Kind::json, "1e400"}));
-  for (const char* text : {"", " ", "hello\n", "{", "1 2", "\xFF"}) {
+  for (const char* text : {"", " ", "hello\n", "it's {a}", "1 2", "tru", "-", "\xFF"}) {
+    in_.str(text);
+    in_.clear();
     EXPECT_EQ(read(text), (Payload{Payload::Kind::bytes, text}));
   }
+}
+
+TEST_F(CommandsTest, APayloadThatBeginsLikeJsonMustBeJson) {
+  using Kind = client::Payload::Kind;
+  for (const char* text :
+       {"{", "{\"a\":", " [1,", "\"open", "{a:1}", "{\"a\":1} {\"b\":2}", "\n[1]]"}) {
+    const auto refused = read_payload(text, Kind::json, in_);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(refused.error().message.find("is not valid JSON: "), std::string::npos);
+    EXPECT_NE(refused.error().message.find("add --bytes"), std::string::npos);
+    EXPECT_EQ(read_payload(text, Kind::bytes, in_).value(), (client::Payload{Kind::bytes, text}));
+  }
+  const std::string largest = "\"" + std::string(kMaxPayloadBytes - 2, 'x') + "\"";
+  in_.str(largest + "\n");
+  EXPECT_EQ(read_payload("-", Kind::json, in_).value(), (client::Payload{Kind::json, largest}));
+  in_.clear();
+  in_.str("{\"a\":");
+  EXPECT_FALSE(read_payload("-", Kind::json, in_)) << "standard input is read in the same way";
+  PutCommand put{.task = {}, .payload = "{\"a\":"};
+  put.task.queue = "q";
+  EXPECT_EQ(run(put), ExitCode::usage);
+  EXPECT_EQ(
+      run(EditCommand{.task = std::uint64_t{256}, .edit = {}, .payload = "[", .bytes = false}),
+      ExitCode::usage);
+  EXPECT_TRUE(script_.asked.empty()) << "nothing is stored";
 }
 
 TEST_F(CommandsTest, AForecastIsAskedForAndShown) {

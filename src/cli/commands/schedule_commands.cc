@@ -125,7 +125,10 @@ class ScheduleRunner : private ResultPrinter {
   ExitCode operator()(const PutScheduleCommand& put) {
     client::NewSchedule schedule = put.schedule;
     using Kind = client::Payload::Kind;
-    schedule.payload = read_payload(put.payload, put.bytes ? Kind::bytes : Kind::json, streams_.in);
+    Result<client::Payload> payload =
+        read_payload(put.payload, put.bytes ? Kind::bytes : Kind::json, streams_.in);
+    if (!payload) return fail_with(payload.error());
+    schedule.payload = *std::move(payload);
     const ClientResult<client::Schedule> made = client_.put_schedule(put.name, schedule);
     const ExitCode code = show(made, show_line);
     const auto* cron = std::get_if<client::CronRule>(&schedule.rule);
