@@ -33,6 +33,7 @@ LINES = (
     ("get 1", NOT_FOUND, False),
     ("list", DONE, True),
     ("list --state asleep", USAGE, False),
+    ("list --queue shop:eu --due-after 2026-01-31", DONE, True),
     ("move --queue mail --key k --delay 2h", DONE, True),
     ("move 1 --delay 2h", NOT_FOUND, False),
     ("edit {id} --priority 7 --payload {payload}", DONE, True),
@@ -213,6 +214,13 @@ class Commands(unittest.TestCase):
                 with self.subTest(line, columns=columns):
                     for text in self.on_terminal(line, columns):
                         self.assertLessEqual(len(text), max(columns, self.least(line)), text)
+
+    def test_a_list_of_80_columns_has_the_payload_but_not_the_priority(self):
+        call("put mail {payload} --key k80 --delay 1h", **self.values())
+        lines = self.on_terminal("list --key k80", 80)
+        self.assertTrue(lines[0].endswith("KEY  PAYLOAD"), lines[0])
+        self.assertNotIn("PRIORITY", lines[0])
+        self.assertRegex(lines[1], r"  k80  text-x{10,}…$")
 
     @staticmethod
     def least(line):

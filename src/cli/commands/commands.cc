@@ -72,6 +72,7 @@ class Runner : private ResultPrinter {
       options.cursor = std::move(page->cursor);
     } while (!options.cursor.empty() && tasks.size() < command.options.limit);
     if (format_ == OutputFormat::json) return ExitCode::done;
+    if (tasks.empty()) tell_empty(options.queue.value_or(""), "no tasks");
     show_tasks(streams_.out, tasks, streams_.terminal.columns);
     if (!options.cursor.empty())
       streams_.err << "there may be more tasks; continue with --cursor "
@@ -103,7 +104,11 @@ class Runner : private ResultPrinter {
   }
 
   ExitCode operator()(const LeaseCommand& lease) {
-    return show_wide(client_.lease(lease.queue, lease.options), show_leased);
+    const auto leased = client_.lease(lease.queue, lease.options);
+    const ExitCode code = show_wide(leased, show_leased);
+    const bool is_empty = leased && leased->empty();
+    if (is_empty && format_ == OutputFormat::people) tell_empty(lease.queue, "no task is ready");
+    return code;
   }
 
   ExitCode operator()(const CompleteCommand& complete) {
@@ -218,6 +223,19 @@ class Runner : private ResultPrinter {
   Result<client::Payload> payload_of(const std::optional<std::string>& typed, bool is_bytes) {
     using Kind = client::Payload::Kind;
     return read_payload(typed, is_bytes ? Kind::bytes : Kind::json, streams_.in);
+  }
+
+  /// Says on standard error why a list is empty: `what`, or that there is no such queue. An empty
+  /// `queue` stands for all queues.
+  void tell_empty(const std::string& queue, const char* what) {
+    if (!queue.empty()) {
+      const ClientResult<client::Queue> known = client_.queue(queue);
+      if (!known && known.error().code == ClientError::Code::not_found) {
+        streams_.err << "no queue named '" << printable(queue) << "'\n";
+        return;
+      }
+    }
+    streams_.err << what << '\n';
   }
 
   /// Like show(), but `show_people` also gets the width of the terminal.

@@ -149,6 +149,30 @@ std::string listed_task(const std::string& id) {
          R"("attempts":2,"key":"k","payload":[1]})";
 }
 
+TEST_F(CommandsTest, AnEmptyResultIsExplainedOnStandardError) {
+  script_.respond = [](const net::HttpRequest& request) -> Result<net::HttpResponse> {
+    if (request.target == "/v1/queues/nope") {
+      return net::HttpResponse{.status = 404,
+                               .body = R"({"type":"urn:detent:error:not_found","detail":"no"})"};
+    }
+    return net::HttpResponse{.body = R"({"tasks":[],"cursor":null})"};
+  };
+  const std::pair<ClientCommand, const char*> cases[] = {
+      {ListCommand{}, "no tasks\n"},
+      {ListCommand{{.queue = "q"}}, "no tasks\n"},
+      {ListCommand{{.queue = "nope"}}, "no queue named 'nope'\n"},
+      {LeaseCommand{"q", {}}, "no task is ready\n"},
+      {LeaseCommand{"nope", {}}, "no queue named 'nope'\n"}};
+  for (const auto& [command, said] : cases) {
+    EXPECT_EQ(run(command), ExitCode::done);
+    EXPECT_EQ(out_.str(), "");
+    EXPECT_EQ(err_.str(), said);
+    EXPECT_EQ(run(command, OutputFormat::json), ExitCode::done);
+    EXPECT_EQ(out_.str(), "{\"tasks\":[],\"cursor\":null}\n");
+    EXPECT_EQ(err_.str(), "") << "the answer says it";
+  }
+}
+
 TEST_F(CommandsTest, ListSendsTheFiltersAndShowsOneRowPerTask) {
   answer(200, R"({"tasks":[)" + listed_task("256") + R"(],"cursor":null})");
   const ListCommand list{{.queue = "q+1",

@@ -220,7 +220,8 @@ class ScheduleRunner : private ResultPrinter {
   void point_at(const client::CronRule& cron, const ClientError& error) {
     const std::size_t column = column_of(error.message);
     // If a character has several bytes or is shown as \xNN, the caret would be at the wrong place.
-    const bool is_plain = printable(cron.expression) == cron.expression;
+    const bool is_plain =
+        std::ranges::all_of(cron.expression, [](char c) { return c >= ' ' && c <= '~'; });
     if (error.field != "cron" || column == 0 || !is_plain) return;
     if (column > cron.expression.size() + 1) return;
     streams_.err << "  " << cron.expression << "\n  " << std::string(column - 1, ' ') << "^\n";

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/utf8.h"
 #include "base/wall_time.h"
 #include "detent/check.h"
 #include "protocol/json/problem.h"
@@ -55,6 +56,41 @@ void show_server_figures(std::ostream& out, const json::ServerStats& stats) {
   }
 }
 
+std::uint8_t byte_of(char c) { return static_cast<std::uint8_t>(c); }
+
+/// Whether a terminal shows this character of UTF-8 in its place. Control characters and those that
+/// break a line or turn its direction (U+2028 to U+202E, U+2066 to U+2069) are not shown.
+bool is_shown(std::string_view character) {
+  const std::uint8_t last = byte_of(character.back());
+  if (character.size() == 1) return last >= ' ' && last <= '~';
+  if (character.starts_with("\xC2")) return last >= 0xA0;
+  if (character.starts_with("\xE2\x80")) return last < 0xA8 || last > 0xAE;
+  if (character.starts_with("\xE2\x81")) return last < 0xA6 || last > 0xA9;
+  return true;
+}
+
+/// `text` with \xNN for each byte that is not part of a shown character, and for the characters in
+/// `escaped`.
+std::string with_shown_characters(std::string_view text, std::string_view escaped) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t size = std::max<std::size_t>(utf8_character_size(text), 1);
+    const std::string_view character = text.substr(0, size);
+    const bool is_valid = size > 1 || byte_of(character.front()) < 0x80;
+    if (is_valid && is_shown(character) && escaped.find(character) == std::string_view::npos) {
+      out += character;
+    } else {
+      for (const char c : character) {
+        out.append("\\x").push_back(kHex[byte_of(c) >> 4]);
+        out.push_back(kHex[byte_of(c) & 15]);
+      }
+    }
+    text.remove_prefix(size);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string counted(std::uint64_t count, std::string_view things) {
@@ -66,23 +102,10 @@ std::string printable(const client::Payload& payload) {
   std::string text = payload.data;
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
-  return text;
+  return with_shown_characters(text, "");
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    if (c >= ' ' && c <= '~' && c != '\\') {
-      out.push_back(c);
-      continue;
-    }
-    const auto byte = static_cast<std::uint8_t>(c);
-    out.append("\\x").push_back(kHex[byte >> 4]);
-    out.push_back(kHex[byte & 15]);
-  }
-  return out;
-}
+std::string printable(std::string_view text) { return with_shown_characters(text, "\\"); }
 
 void show_accepted(std::ostream& out, const client::ScheduledTask& task) {
   out << task.id << "  " << to_string(task.state) << "  " << format_rfc3339(task.due_at)
@@ -127,9 +150,11 @@ void show_tasks(std::ostream& out, std::span<const client::Task> tasks, std::siz
                     printable(task.payload)});
   }
   constexpr std::size_t kQueue = 1;
+  constexpr std::size_t kPriority = 4;
+  constexpr std::size_t kAttempts = 5;
   constexpr std::size_t kKey = 6;
   constexpr std::size_t kPayload = 7;
-  show_table(out, std::move(rows), columns, {kPayload, kKey, kQueue});
+  show_table(out, std::move(rows), columns, {kPayload, kKey, kQueue}, {kPriority, kAttempts});
 }
 
 void show_leased(std::ostream& out, std::span<const client::LeasedTask> tasks,

@@ -19,10 +19,11 @@
 
 namespace detent::cli {
 
-/// The payload on one line. Bytes are shown as in printable(text) below. In JSON a control
-/// character can only be white space, so it becomes a space.
+/// The payload on one line. Bytes are shown as in printable(text) below. White space of JSON
+/// becomes spaces, and its backslashes stay.
 std::string printable(const client::Payload& payload);
-/// `text` on one line: control characters, backslashes and bytes beyond ASCII are shown as \xNN.
+/// `text` on one line. Valid UTF-8 is shown as it is, except control characters and backslashes,
+/// which are shown as \xNN. So are bytes that are not UTF-8.
 std::string printable(std::string_view text);
 
 /// "1 task", "2 tasks". `things` is a plural that ends in "s".
