@@ -222,6 +222,47 @@ class Commands(unittest.TestCase):
         self.assertNotIn("PRIORITY", lines[0])
         self.assertRegex(lines[1], r"  k80  text-x{10,}…$")
 
+    def test_what_errors_say(self):
+        address = os.environ["DETENT_URL"].removeprefix("http://")
+        script = os.path.join(self.folder, "seed.py")
+        settings = os.path.join(self.folder, "settings.toml")
+        for path, text in ((script, "import detent\n"), (settings, "memory = 1G\n")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        not_there = "no queue named 'nope'\n"
+        for line, words in (
+                ("queues nope", "detent: " + not_there),
+                ("pause nope", "detent: " + not_there),
+                ("lease nope", not_there),
+                ("list --queue nope", not_there),
+                ("complete 1-999", "1-999  not held (expired, finished or unknown)\n"),
+                ("put mail --priority high", "--priority: must be a whole number from 0 to "),
+                (f"stats --server https://{address}", ": server speaks plain HTTP; use http://\n"),
+                (f"restore {script}", f"'{script}' is not a dump"),
+                ("serve --auth /nope --http 127.0.0.1:0", "--auth: cannot read /nope"),
+                (f"serve --config {settings}", 'put text in quotes: memory = "1G"\n'),
+                (f"serve --data {self.folder}/data --http localhost:0 --beanstalk off",
+                 "in use by another process\n")):
+            with self.subTest(line):
+                run = call(line)
+                self.assertIn(words, run.stdout + run.stderr)
+
+    def test_a_missing_token_is_explained(self):
+        tokens = os.path.join(self.folder, "tokens.toml")
+        with open(tokens, "w", encoding="utf-8") as file:
+            file.write(call("token new --name a --scope read").stdout)
+        os.chmod(tokens, 0o600)
+        server = subprocess.Popen(
+            [PROGRAM, "serve", "--data", self.folder + "/private", "--http", "localhost:0",
+             "--beanstalk", "off", "--auth", tokens], stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+        address = re.search(r"http://([\d.:]+)", server.stdout.readline())[1]
+        run = call(f"stats --server {address}")
+        server.terminate()
+        server.communicate()
+        self.assertEqual(run.returncode, FAILED)
+        self.assertIn("detent: token required: set DETENT_TOKEN or --token\n", run.stderr)
+
     @staticmethod
     def least(line):
         """The width that cannot be cut: ids, times and numbers of a table."""

@@ -215,7 +215,7 @@ TEST_F(CommandsTest, LeaseShowsTheTasks) {
 TEST_F(CommandsTest, ALostLeaseFailsTheCommandButTheOthersAreShown) {
   answer(200, R"({"results":[{"status":"done"},{"status":"conflict"}]})");
   EXPECT_EQ(run(CompleteCommand{{"3-17", "3-18"}}), ExitCode::failed);
-  EXPECT_EQ(out_.str(), "3-17  done\n3-18  conflict\n");
+  EXPECT_EQ(out_.str(), "3-17  done\n3-18  not held (expired, finished or unknown)\n");
   answer(200, R"({"results":[{"status":"dead"}]})");
   EXPECT_EQ(
       run(FailCommand{.leases = {"3-17"}, .options = {.error = "why", .delay = milliseconds{5}}}),
@@ -266,7 +266,7 @@ TEST_F(CommandsTest, LeasesAreExtendedAndReleased) {
   answer(200, R"({"results":[{"status":"done"},{"status":"conflict"}]})");
   EXPECT_EQ(run(ExtendCommand{.leases = {"3-17", "3-18"}, .by = milliseconds{5}}),
             ExitCode::failed);
-  EXPECT_EQ(out_.str(), "3-17  done\n3-18  conflict\n");
+  EXPECT_EQ(out_.str(), "3-17  done\n3-18  not held (expired, finished or unknown)\n");
   answer(200, R"({"results":[{"status":"done"}]})");
   EXPECT_EQ(run(ReleaseCommand{.leases = {"3-17"}, .options = {.delay = milliseconds{5}}}),
             ExitCode::done);

@@ -172,6 +172,9 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
                    std::span<const ClientResult<client::LeaseStatus>> outcomes) {
   DETENT_CHECK(leases.size() == outcomes.size());
   const auto shown = [](const ClientResult<client::LeaseStatus>& outcome) {
+    if (outcome && *outcome == client::LeaseStatus::conflict) {
+      return std::string("not held (expired, finished or unknown)");
+    }
     if (outcome) return std::string(to_string(*outcome));
     const Error error = to_error(outcome.error());
     return std::string(json::lease_status_of(error)) + ": " + printable(error.message);
@@ -268,11 +271,27 @@ void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t colu
 }
 
 void show_error(std::ostream& err, const Error& error) {
+  // The server answers so if a request has no token, or a token that it does not know.
+  if (error.code == ErrorCode::forbidden && error.message.starts_with("a token is needed")) {
+    err << "detent: token required: set DETENT_TOKEN or --token\n"
+           "If one is set, the server does not know it.\n";
+    return;
+  }
+  const bool is_of_connection =
+      error.code == ErrorCode::unavailable && error.message.starts_with("connect to ");
+  // These texts are from OpenSSL. tls_server_test.cc and cli_test.cc check that the client passes
+  // them on.
+  const std::size_t no_tls = error.message.find("wrong version number");
+  if (is_of_connection && no_tls != std::string::npos) {
+    err << "detent: " << printable(error.message.substr(0, no_tls))
+        << "server speaks plain HTTP; use http://\n";
+    return;
+  }
   err << "detent: " << printable(error.message);
-  if (!error.field.empty()) err << " (" << printable(error.field) << ')';
+  const bool has_field = !error.field.empty() && error.code != ErrorCode::not_found;
+  if (has_field) err << " (" << printable(error.field) << ')';
   err << '\n';
-  if (error.code != ErrorCode::unavailable || !error.message.starts_with("connect to ")) return;
-  // This text is from OpenSSL. tls_server_test.cc checks that the client passes it on.
+  if (!is_of_connection) return;
   if (error.message.find("certificate verify failed") != std::string::npos) {
     err << "Name the PEM file of the authority that signed the server's certificate with --ca FILE "
            "or DETENT_CA. The certificate must be valid for the host in the address.\n";

@@ -48,7 +48,8 @@ inline constexpr std::string_view kSomeQueuesOnly =
 void show_stats(std::ostream& out, const json::ServerStats& stats, std::size_t columns);
 /// One row per bin. On a terminal (`columns` > 0) each row has a bar.
 void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns);
-/// Prints "detent: MESSAGE (FIELD)". If the connection failed, a second line says what can help.
+/// Prints "detent: MESSAGE (FIELD)", and no field if something was not found. If the connection
+/// failed, a second line says what can help.
 void show_error(std::ostream& err, const Error& error);
 
 }  // namespace detent::cli

@@ -130,7 +130,8 @@ TEST(Display, OutcomesStandBesideTheirLeases) {
   std::ostringstream out;
   show_outcomes(out, leases, outcomes);
   EXPECT_EQ(out.str(),
-            "3-17   done\nx\\x0a  conflict\n3-18   error: bad record\n"
+            "3-17   done\nx\\x0a  not held (expired, finished or unknown)\n"
+            "3-18   error: bad record\n"
             "3-19   unavailable: shard 3 is away\n");
 }
 
@@ -221,7 +222,18 @@ TEST(Display, AnErrorNamesItsField) {
   std::ostringstream err;
   show_error(err, {ErrorCode::invalid_argument, "must be positive\x1B", "delay"});
   show_error(err, {ErrorCode::unavailable, "gone", ""});
-  EXPECT_EQ(err.str(), "detent: must be positive\\x1b (delay)\ndetent: gone\n");
+  show_error(err, {ErrorCode::not_found, "no queue named 'nope'", "queue"});
+  EXPECT_EQ(err.str(),
+            "detent: must be positive\\x1b (delay)\ndetent: gone\ndetent: no queue named 'nope'\n");
+}
+
+TEST(Display, AMissingTokenIsExplained) {
+  std::ostringstream err;
+  show_error(err, {ErrorCode::forbidden, "a token is needed: Authorization: Bearer dt_...", ""});
+  EXPECT_TRUE(err.str().starts_with("detent: token required: set DETENT_TOKEN or --token\n"));
+  err.str("");
+  show_error(err, {ErrorCode::forbidden, "the token does not allow this", ""});
+  EXPECT_EQ(err.str(), "detent: the token does not allow this\n");
 }
 
 }  // namespace

@@ -66,6 +66,9 @@ Result<void> check_names(const std::vector<FileSetting>& in_file,
       return wrong(setting.place + ": there is no setting '" + setting.name + "'" +
                    suggestion(setting.name, names_of(options)));
     }
+    if (kind_of(**option) == SettingKind::text && setting.kind != SettingKind::text) {
+      return wrong(setting.place + ": " + put_in_quotes(setting.name, setting.value));
+    }
     if (kind_of(**option) != setting.kind) {
       return wrong(setting.place + ": " + setting.name + " must be " +
                    to_string(kind_of(**option)));
