@@ -34,6 +34,7 @@ LINES = (
     ("detent purge ma", {"mail"}, {"orders", "queues"}),
     ("detent put or", {"orders"}, {"mail"}),
     ("detent list --queue or", {"orders"}, {"mail"}),
+    ("detent purge shop:u", {"shop:us"}, {"mail"}),
 )
 # Names that a shell must not expand or run.
 ODD_QUEUES = ("x$(evil)", "x;evil")
