@@ -92,8 +92,8 @@ class DurableResult<void> {
 
 /// A task to schedule.
 struct TaskRequest {
-  /// The name of the handler: 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting
-  /// with a hyphen.
+  /// The name of the handler: 1 to 200 bytes of letters, digits and - + / ; : . $ _ ( ), not
+  /// starting with a hyphen.
   std::string name = {};
   /// Empty, or a key that is unique among the tasks of this name that have not ended. At most 200
   /// bytes of UTF-8 without control characters.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace detent {
@@ -74,10 +77,36 @@ bool is_zone_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_allowed);
 }
 
+/// Compares ASCII letters without their case.
+bool is_same_word(std::string_view one, std::string_view other) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+  return std::ranges::equal(one, other, {}, lower, lower);
+}
+
+/// Returns the file of the zone `name`, in any letter case, below `directory`. If no zone has this
+/// name, the returned file does not exist. Cost: if the letter case differs, it lists one directory
+/// for each part of the name.
+std::filesystem::path find_file(std::string_view name, std::filesystem::path directory) {
+  std::filesystem::path file = directory / name;
+  std::error_code error;
+  if (std::filesystem::exists(file, error)) return file;
+  while (!name.empty()) {
+    const std::string_view part = name.substr(0, name.find('/'));
+    name.remove_prefix(std::min(part.size() + 1, name.size()));
+    std::filesystem::path found = directory / part;
+    std::filesystem::directory_iterator entry(directory, error);
+    for (; entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      if (is_same_word(entry->path().filename().native(), part)) found = entry->path();
+    }
+    directory = std::move(found);
+  }
+  return directory;
+}
+
 }  // namespace
 
 Result<TimeZone> TimeZone::load(std::string_view name, std::string_view directory) {
-  if (name == "UTC") return utc();
+  if (is_same_word(name, "UTC")) return utc();
   if (!is_zone_name(name)) {  // not quoted in the error, because it may have a line break
     return Error{ErrorCode::invalid_argument,
                  "a time zone name must have only letters, digits and _ + - /, such as "
@@ -86,7 +115,7 @@ Result<TimeZone> TimeZone::load(std::string_view name, std::string_view director
   const Error unknown{ErrorCode::invalid_argument,
                       "no time zone '" + std::string(name) + "' in " + std::string(directory) +
                           "; use a name of the tz database, such as Europe/Berlin"};
-  std::ifstream file(std::string(directory) + "/" + std::string(name), std::ios::binary);
+  std::ifstream file(find_file(name, directory), std::ios::binary);
   std::string content;
   content.resize(kLargestFile);
   // If the name is a directory, reading fails as well. A directory is part of many zone names, but

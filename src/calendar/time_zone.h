@@ -49,8 +49,8 @@ class TimeZone {
  public:
   static TimeZone utc() { return TimeZone(); }
 
-  /// Reads the zone `name` from `directory`. "UTC" needs no file. Errors: `invalid_argument` if
-  /// there is no such zone, or if its file is unusable.
+  /// Reads the zone `name`, in any letter case, from `directory`. "UTC" needs no file. Errors:
+  /// `invalid_argument` if there is no such zone, or if its file is unusable.
   static Result<TimeZone> load(std::string_view name,
                                std::string_view directory = "/usr/share/zoneinfo");
 

@@ -44,6 +44,20 @@ TEST(TimeZone, RefusesUnknownNames) {
   EXPECT_EQ(TimeZone::load("UTC\n").error().message.find('\n'), std::string::npos);
 }
 
+TEST(TimeZone, ANameMayHaveAnyLetterCase) {
+  const sys_seconds summer{sys_days{year{2026} / 7 / 1}};
+  const auto offset_of = [summer](const char* name) { return zone(name).span_at(summer).offset; };
+  for (const char* name : {"europe/berlin", "EUROPE/BERLIN", "Europe/berlin", "eUROPE/Berlin"}) {
+    EXPECT_EQ(offset_of(name), 2h) << name;
+  }
+  EXPECT_EQ(offset_of("america/argentina/buenos_aires"), -3h);
+  EXPECT_EQ(offset_of("utc"), 0s);
+  for (const char* name : {"europe", "europe/berlin/mitte", "europe/berl"}) {
+    EXPECT_FALSE(TimeZone::load(name)) << name;
+  }
+  EXPECT_FALSE(TimeZone::load("europe/berlin", "/nowhere"));
+}
+
 TEST(TimeZone, SpansMeetAndDifferFrom1900To9999) {
   for (const char* name : {"Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
                            "Asia/Shanghai", "Africa/Casablanca", "America/St_Johns",

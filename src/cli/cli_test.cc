@@ -102,6 +102,15 @@ TEST(Cli, NotFoundAndFailureHaveDifferentExitCodes) {
   EXPECT_EQ(run_program({"stats", "--server", starting.url()}).exit_code, 1);
 }
 
+TEST(Cli, HttpsToAServerWithPlainHttpIsExplained) {
+  const FakeServer server({.body = "{}"});
+  const std::string address = server.url().substr(std::string("http://").size());
+  const Ended ended = run_program({"stats", "--server", "https://" + address});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_EQ(ended.err,
+            "detent: connect to " + address + ": server speaks plain HTTP; use http://\n");
+}
+
 TEST(Cli, WrongUsageIsReportedOnStandardErrorOnly) {
   const Ended ended = run_program({"put"});
   EXPECT_EQ(ended.exit_code, 2);

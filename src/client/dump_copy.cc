@@ -150,8 +150,8 @@ Result<void> expect_dump(std::string_view beginning, const std::string& file) {
   TRY(expect_unpacked(beginning, file));
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || beginning[first] == '{') return ok();
-  return Error{ErrorCode::data_loss, file + " is not a dump: each line of a dump is a JSON object",
-               ""};
+  return Error{ErrorCode::data_loss,
+               "'" + file + "' is not a dump: each line of a dump is a JSON object", ""};
 }
 
 Result<void> DumpRestore::run(std::istream& in) {

@@ -71,7 +71,7 @@ Result<std::unique_ptr<RedisScheduler>> RedisScheduler::create(RedisOptions opti
   if (!is_queue_name(options.name)) {
     return Error{ErrorCode::invalid_argument,
                  "the NAME in ?name=NAME must have the form of a queue name: 1 to 200 "
-                 "letters, digits and -+/;.$_(), not starting with a hyphen",
+                 "letters, digits and -+/;:.$_(), not starting with a hyphen",
                  "name"};
   }
   if (options.folder.empty()) {

@@ -56,7 +56,7 @@ Result<void> validate(const RecurringSchedule& schedule) {
   if (!is_queue_name(schedule.name) || schedule.name.size() > kMaxScheduleNameBytes) {
     return invalid("name", "a schedule's name must be 1 to " +
                                std::to_string(kMaxScheduleNameBytes) +
-                               " letters, digits and - + / ; . $ _ ( ), not starting with a "
+                               " letters, digits and - + / ; : . $ _ ( ), not starting with a "
                                "hyphen");
   }
   TRY(validate_rule(schedule));

@@ -35,7 +35,7 @@ Result<void> validate_queue(std::string_view name) {
   if (is_queue_name(name)) return ok();
   return invalid(
       "queue",
-      "a queue name must be 1 to 200 bytes of letters, digits and -+/;.$_(), and must not "
+      "a queue name must be 1 to 200 bytes of letters, digits and -+/;:.$_(), and must not "
       "start with a hyphen");
 }
 

@@ -17,7 +17,7 @@ constexpr std::array<bool, 256> kQueueNameBytes = [] {
   for (char c = 'a'; c <= 'z'; ++c) allowed[static_cast<unsigned char>(c)] = true;
   for (char c = 'A'; c <= 'Z'; ++c) allowed[static_cast<unsigned char>(c)] = true;
   for (char c = '0'; c <= '9'; ++c) allowed[static_cast<unsigned char>(c)] = true;
-  for (const char c : std::string_view("-+/;.$_()")) allowed[static_cast<unsigned char>(c)] = true;
+  for (const char c : std::string_view("-+/;:.$_()")) allowed[static_cast<unsigned char>(c)] = true;
   return allowed;
 }();
 

@@ -41,7 +41,7 @@ struct TaskId {
 std::optional<TaskId> parse_task_id(std::string_view text) noexcept;
 std::string to_string(TaskId id);
 
-/// True for 1 … 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with a hyphen.
+/// True for 1 … 200 bytes of letters, digits and - + / ; : . $ _ ( ), not starting with a hyphen.
 /// Beanstalk allows the same names for tubes, so a name is valid in both protocols.
 bool is_queue_name(std::string_view name) noexcept;
 

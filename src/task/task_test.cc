@@ -56,7 +56,7 @@ TEST(History, TheLastErrorIsTheErrorOfTheLastAttempt) {
 
 TEST(QueueName, OnlyTheListedBytesAreAllowed) {
   const std::string allowed =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;:.$_()";
   for (int byte = 0; byte < 256; ++byte) {
     const std::string name = std::string("q") + static_cast<char>(byte);
     EXPECT_EQ(is_queue_name(name), allowed.find(static_cast<char>(byte)) != std::string::npos)

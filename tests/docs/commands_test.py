@@ -28,9 +28,7 @@ def help_of(*command):
 
 
 def subcommands(text):
-    if "Subcommands:" not in text:
-        return []
-    return re.findall(r"^  ([a-z]+) ", text.split("Subcommands:")[1].split("\n\n")[0], re.MULTILINE)
+    return re.findall(r"^  ([a-z]+) ", text.split("\nExample")[0], re.MULTILINE)
 
 
 def lines_of(text):

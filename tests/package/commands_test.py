@@ -26,10 +26,14 @@ LINES = (
     ("put mail {payload} --delay 1h --key k", DONE, True),
     ("put mail {payload} --queue x", USAGE, False),
     ("put -bad-name- 1", USAGE, False),
+    ("put shop:eu {payload} --delay 5mins", DONE, True),
+    ("put mail {broken}", USAGE, False),
+    ("put mail {broken} --bytes --delay 1h", DONE, True),
     ("get --queue mail --key k", DONE, True),
     ("get 1", NOT_FOUND, False),
     ("list", DONE, True),
     ("list --state asleep", USAGE, False),
+    ("list --queue shop:eu --due-after 2026-01-31", DONE, True),
     ("move --queue mail --key k --delay 2h", DONE, True),
     ("move 1 --delay 2h", NOT_FOUND, False),
     ("edit {id} --priority 7 --payload {payload}", DONE, True),
@@ -117,9 +121,9 @@ def call(line, **values):
 
 def commands(*path):
     text = call(" ".join([*path, "--help"])).stdout
-    if "Subcommands:" not in text:
+    listed = re.findall(r"^  ([a-z]+) ", text.split("\nExample")[0], re.M)
+    if not listed:
         return [" ".join(path)]
-    listed = re.findall(r"^  ([a-z]+) ", text.split("Subcommands:")[1].split("\n\n")[0], re.M)
     return [command for name in listed for command in commands(*path, name)]
 
 
@@ -137,7 +141,8 @@ class Commands(unittest.TestCase):
 
     def values(self):
         made = json.loads(call("put mail 1 --delay 1h --json").stdout)
-        return {"id": made["id"], "folder": self.folder, "payload": "text-" + "x" * 300}
+        return {"id": made["id"], "folder": self.folder, "payload": "text-" + "x" * 300,
+                "broken": '{"a":'}
 
     def test_exit_codes_and_where_it_is_written(self):
         for line, exit_code, _ in LINES:
@@ -209,6 +214,54 @@ class Commands(unittest.TestCase):
                 with self.subTest(line, columns=columns):
                     for text in self.on_terminal(line, columns):
                         self.assertLessEqual(len(text), max(columns, self.least(line)), text)
+
+    def test_a_list_of_80_columns_has_the_payload_but_not_the_priority(self):
+        call("put mail {payload} --key k80 --delay 1h", **self.values())
+        lines = self.on_terminal("list --key k80", 80)
+        self.assertTrue(lines[0].endswith("KEY  PAYLOAD"), lines[0])
+        self.assertNotIn("PRIORITY", lines[0])
+        self.assertRegex(lines[1], r"  k80  text-x{10,}…$")
+
+    def test_what_errors_say(self):
+        address = os.environ["DETENT_URL"].removeprefix("http://")
+        script = os.path.join(self.folder, "seed.py")
+        settings = os.path.join(self.folder, "settings.toml")
+        for path, text in ((script, "import detent\n"), (settings, "memory = 1G\n")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        not_there = "no queue named 'nope'\n"
+        for line, words in (
+                ("queues nope", "detent: " + not_there),
+                ("pause nope", "detent: " + not_there),
+                ("lease nope", not_there),
+                ("list --queue nope", not_there),
+                ("complete 1-999", "1-999  not held (expired, finished or unknown)\n"),
+                ("put mail --priority high", "--priority: must be a whole number from 0 to "),
+                (f"stats --server https://{address}", ": server speaks plain HTTP; use http://\n"),
+                (f"restore {script}", f"'{script}' is not a dump"),
+                ("serve --auth /nope --http 127.0.0.1:0", "--auth: cannot read /nope"),
+                (f"serve --config {settings}", 'put text in quotes: memory = "1G"\n'),
+                (f"serve --data {self.folder}/data --http localhost:0 --beanstalk off",
+                 "in use by another process\n")):
+            with self.subTest(line):
+                run = call(line)
+                self.assertIn(words, run.stdout + run.stderr)
+
+    def test_a_missing_token_is_explained(self):
+        tokens = os.path.join(self.folder, "tokens.toml")
+        with open(tokens, "w", encoding="utf-8") as file:
+            file.write(call("token new --name a --scope read").stdout)
+        os.chmod(tokens, 0o600)
+        server = subprocess.Popen(
+            [PROGRAM, "serve", "--data", self.folder + "/private", "--http", "localhost:0",
+             "--beanstalk", "off", "--auth", tokens], stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+        address = re.search(r"http://([\d.:]+)", server.stdout.readline())[1]
+        run = call(f"stats --server {address}")
+        server.terminate()
+        server.communicate()
+        self.assertEqual(run.returncode, FAILED)
+        self.assertIn("detent: token required: set DETENT_TOKEN or --token\n", run.stderr)
 
     @staticmethod
     def least(line):

@@ -34,6 +34,7 @@ LINES = (
     ("detent purge ma", {"mail"}, {"orders", "queues"}),
     ("detent put or", {"orders"}, {"mail"}),
     ("detent list --queue or", {"orders"}, {"mail"}),
+    ("detent purge shop:u", {"shop:us"}, {"mail"}),
 )
 # Names that a shell must not expand or run.
 ODD_QUEUES = ("x$(evil)", "x;evil")
@@ -127,7 +128,7 @@ class Completion(unittest.TestCase):
         os.chmod(file.name, 0o755)
         os.environ["PATH"] = programs + ":" + os.environ["PATH"]
         os.environ["DETENT_URL"] = cls.server.url
-        for queue in ("mail", "orders", *ODD_QUEUES):
+        for queue in ("mail", "orders", "shop:eu", "shop:eu:fast", "shop:us", *ODD_QUEUES):
             subprocess.run([PROGRAM, "put", queue], check=True, stdout=subprocess.DEVNULL)
 
     def setUp(self):
@@ -184,6 +185,24 @@ class Completion(unittest.TestCase):
                 "COMP_CWORD=4; _detent; echo \"${COMPREPLY[@]}\"")
         run = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
         self.assertEqual(run.stdout.strip(), "dead")
+
+    def test_bash_completes_a_name_with_colons(self):
+        """bash splits a word at its colons, and replaces only the last part."""
+        for words, wanted in (("detent purge shop : e", "eu eu:fast"),
+                              ("detent purge shop :", "eu eu:fast us"),
+                              ("detent purge shop : eu : f", "fast"),
+                              ("detent list --queue shop : u", "us"),
+                              ("detent list --queue = shop : u", "us"),
+                              ("detent put --server http : //h", "")):
+            with self.subTest(words):
+                line = words.replace(" : ", ":").replace(" :", ":").replace(" = ", "=")
+                code = (f"source {self.script('bash')}; COMP_WORDBREAKS=' =:'; "
+                        f"COMP_WORDS=({words}); COMP_CWORD={words.count(' ')}; "
+                        f"COMP_LINE='{line}'; COMP_POINT={len(line)}; "
+                        "_detent; echo \"${COMPREPLY[@]}\"")
+                run = subprocess.run(["bash", "-c", code], capture_output=True, text=True,
+                                     check=True)
+                self.assertEqual(run.stdout.strip(), wanted)
 
 
 if __name__ == "__main__":

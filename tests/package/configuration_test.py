@@ -47,11 +47,10 @@ def settings():
 
 def descriptions():
     """Maps each name to the form of its value and its description in --help."""
-    # "  --name VALUE:UINT in [1 - 256]=DEFAULT (Env:VARIABLE)", and the description behind it.
-    value = r"(\S+?)(?::UINT in \[.*?\])?(?:=\S+)?"
-    option = rf"^ +--([\w-]+)(?: {value})?(?: \(Env:\w+\))?\s+(.+)$"
-    found = re.findall(option, run("--help"), re.M)
-    return {name: (value, text) for name, value, text in found}
+    # "  --name VALUE  description (default, variable)". The description may have several lines.
+    found = re.findall(r"^  --([\w-]+)(?: (\S+))?\s+(.+(?:\n {3,}.+)*)", run("--help"), re.M)
+    return {name: (value, re.sub(r" \([^()]*\)$", "", " ".join(text.split())))
+            for name, value, text in found}
 
 
 def table():

@@ -32,8 +32,7 @@ def options_of(text):
 
 
 def commands_of(text):
-    listed = text.split("Subcommands:")[1].split("\n\n")[0] if "Subcommands:" in text else ""
-    return set(re.findall(r"^  ([a-z]+) ", listed, re.MULTILINE))
+    return set(re.findall(r"^  ([a-z]+) ", text.split("\nExample")[0], re.M))
 
 
 def all_commands():

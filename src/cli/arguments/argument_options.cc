@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cli/help/help_text.h"
 #include "cli/output/display.h"
 #include "cli/output/text_table.h"
 
@@ -31,16 +32,21 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name,
 }
 
 void add_call_options(CLI::App& app, ClientCall& call) {
-  app.add_option("--server", call.server, "Address of the server (or DETENT_URL)")
+  app.add_option("--server", call.server, "Address of the server, else DETENT_URL")
       ->type_name("URL")
-      ->capture_default_str();
-  app.add_option("--token", call.token, "Access token (or DETENT_TOKEN)")->type_name("TOKEN");
+      ->capture_default_str()
+      ->group(kServerOptions);
+  app.add_option("--token", call.token, "Access token, else DETENT_TOKEN")
+      ->type_name("TOKEN")
+      ->group(kServerOptions);
   app.add_option("--ca", call.ca_file,
-                 "PEM file with the certificates to trust for https (or DETENT_CA)")
-      ->type_name("FILE");
+                 "PEM file with the certificates to trust for https, else DETENT_CA")
+      ->type_name("FILE")
+      ->group(kServerOptions);
   app.add_flag_function(
-      "--json", [&call](std::int64_t) { call.format = OutputFormat::json; },
-      "Print the answer of the server unchanged");
+         "--json", [&call](std::int64_t) { call.format = OutputFormat::json; },
+         "Print the answer of the server unchanged")
+      ->group(kServerOptions);
 }
 
 CLI::App* add_client_command(CLI::App& app, ClientCall& call, const char* name, const char* what) {

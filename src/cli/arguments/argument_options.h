@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -44,12 +45,27 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name,
 CLI::Option* add_duration(CLI::App& app, const std::string& name,
                           std::optional<std::chrono::milliseconds>& duration);
 
+/// Adds an option for a whole number in `range`. `number` is a number with the default, or an
+/// optional number without a default.
+template <class Number>
+CLI::Option* add_number(CLI::App& app, const std::string& name, Number& number, NumberRange range) {
+  const auto read = [&number, range](const std::string& text) {
+    number = static_cast<std::uint32_t>(*parse_whole_number(text, range));
+  };
+  const auto fault_of = [range](const std::string& text) {
+    const Result<std::uint64_t> value = parse_whole_number(text, range);
+    return value ? std::string() : refusal(value.error(), text);
+  };
+  CLI::Option* option = app.add_option_function<std::string>(name, read);
+  if constexpr (std::is_arithmetic_v<Number>) option->default_str(std::to_string(number));
+  return option->type_name("N")->check(fault_of, to_string(range));
+}
+
 /// Adds --priority.
 template <class Priority>
 CLI::Option* add_priority(CLI::App& app, Priority& priority) {
-  return app.add_option("--priority", priority, "Priority; a lower number is more urgent")
-      ->type_name("N")
-      ->check(CLI::Range(std::uint32_t{0}, std::numeric_limits<std::uint32_t>::max()));
+  return add_number(app, "--priority", priority, {0, std::numeric_limits<std::uint32_t>::max()})
+      ->description("Priority; a lower number is more urgent");
 }
 
 /// A command line must have at least one of these options. The error "… is required" begins with
@@ -80,11 +96,11 @@ Choice add_due(CLI::App& command, Target& due) {
   CLI::Option* delay = add_parsed<std::chrono::milliseconds>(
       command, "--delay", parse_any_duration, [&due](std::chrono::milliseconds d) { due = d; });
   delay->type_name("DURATION")
-      ->description("Make the task due after this time: 1500ms, 30s, 5m, 2h, 30d, PT1H");
+      ->description("Make the task due after this time: 1500ms, 30s, 5mins, 2h, 30d, 1y, PT1H");
   CLI::Option* due_at =
       add_parsed<WallTime>(command, "--due-at", parse_due_at, [&due](WallTime at) { due = at; });
   due_at->type_name("TIME")
-      ->description("Make the task due at this time: RFC 3339, or milliseconds since 1970")
+      ->description("Make the task due at this time: RFC 3339, a date, or milliseconds since 1970")
       ->excludes(delay);
   return {{delay, due_at}, "--delay or --due-at"};
 }

@@ -1,6 +1,7 @@
 #include "cli/arguments/argument_values.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -31,20 +32,46 @@ std::optional<Number> parse_number(std::string_view text) noexcept {
   return value;
 }
 
+/// A word for a unit of time, and the number of units of parse_duration() that it means.
+struct UnitWord {
+  std::string_view word;
+  std::uint64_t count;
+  const char* unit;
+};
+constexpr std::array<UnitWord, 20> kUnitWords{
+    {{"sec", 1, "s"},   {"secs", 1, "s"}, {"second", 1, "s"}, {"seconds", 1, "s"},
+     {"min", 1, "m"},   {"mins", 1, "m"}, {"minute", 1, "m"}, {"minutes", 1, "m"},
+     {"hr", 1, "h"},    {"hrs", 1, "h"},  {"hour", 1, "h"},   {"hours", 1, "h"},
+     {"day", 1, "d"},   {"days", 1, "d"}, {"w", 7, "d"},      {"week", 7, "d"},
+     {"weeks", 7, "d"}, {"y", 365, "d"},  {"year", 365, "d"}, {"years", 365, "d"}}};
+
+/// Writes "5mins" as "5m" and "1y" as "365d". Other texts stay as they are.
+std::string with_short_unit(const std::string& text) {
+  constexpr std::uint64_t kTooMany = 1'000'000'000'000;  // parse_duration() refuses so many days
+  const std::size_t word = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto count = parse_number<std::uint64_t>(std::string_view(text).substr(0, word));
+  const auto known = std::ranges::find(kUnitWords, text.substr(word), &UnitWord::word);
+  if (!count || known == kUnitWords.end()) return text;
+  return std::to_string(std::min(*count, kTooMany) * known->count) + known->unit;
+}
+
 }  // namespace
 
 Result<WallTime> parse_due_at(const std::string& text) {
   constexpr std::int64_t kEnd = kWallTimeEnd.time_since_epoch().count();
+  constexpr std::size_t kDateSize = 10;  // of "2030-01-31"
   const auto count = parse_number<std::int64_t>(text);
-  if (!count) return parse_rfc3339(text);
+  if (!count) return parse_rfc3339(text.size() == kDateSize ? text + "T00:00:00Z" : text);
   if (*count >= 0 && *count < kEnd) return WallTime{milliseconds{*count}};
   return Error{ErrorCode::invalid_argument, "must be a time in the years 1970 to 9999", ""};
 }
 
-Result<milliseconds> parse_any_duration(const std::string& text) { return parse_duration(text); }
+Result<milliseconds> parse_any_duration(const std::string& text) {
+  return parse_duration(with_short_unit(text));
+}
 
 Result<milliseconds> parse_positive_duration(const std::string& text) {
-  ASSIGN_OR_RETURN(const milliseconds duration, parse_duration(text));
+  ASSIGN_OR_RETURN(const milliseconds duration, parse_any_duration(text));
   if (duration > milliseconds{0}) return duration;
   return Error{ErrorCode::invalid_argument, "must be greater than 0", ""};
 }
@@ -53,6 +80,16 @@ Result<milliseconds> parse_look_interval(const std::string& text) {
   ASSIGN_OR_RETURN(const milliseconds interval, parse_any_duration(text));
   if (interval >= milliseconds{100} && interval <= std::chrono::hours{1}) return interval;
   return Error{ErrorCode::invalid_argument, "must be 100ms to 1h", ""};
+}
+
+Result<std::uint64_t> parse_whole_number(const std::string& text, NumberRange range) {
+  const auto number = parse_number<std::uint64_t>(text);
+  if (number && *number >= range.least && *number <= range.most) return *number;
+  return Error{ErrorCode::invalid_argument, "must be a whole number from " + to_string(range), ""};
+}
+
+std::string to_string(NumberRange range) {
+  return std::to_string(range.least) + " to " + std::to_string(range.most);
 }
 
 Result<std::uint64_t> parse_positive(const std::string& text) {
@@ -125,6 +162,7 @@ Result<HostAndPort> parse_address(const std::string& text) {
     return wrong;
   }
   if (host.empty() || !port) return wrong;
+  if (host == "localhost") host = "127.0.0.1";
   return HostAndPort{std::move(host), *port};
 }
 
@@ -171,7 +209,7 @@ Result<milliseconds> parse_sync(const std::string& text) {
   constexpr std::string_view kInterval = "interval=";
   if (text == "always") return milliseconds{0};
   if (text.starts_with(kInterval)) {
-    Result<milliseconds> interval = parse_duration(text.substr(kInterval.size()));
+    Result<milliseconds> interval = parse_any_duration(text.substr(kInterval.size()));
     if (interval && *interval >= milliseconds{1} && *interval <= kMaxSyncInterval) return interval;
   }
   return Error{ErrorCode::invalid_argument,
@@ -205,8 +243,8 @@ Result<client::Backoff> parse_backoff(const std::string& text) {
     return Error{ErrorCode::invalid_argument, "must be two durations FIRST..MOST, such as 5s..1h",
                  ""};
   }
-  ASSIGN_OR_RETURN(const milliseconds first, parse_duration(text.substr(0, dots)));
-  ASSIGN_OR_RETURN(const milliseconds most, parse_duration(text.substr(dots + 2)));
+  ASSIGN_OR_RETURN(const milliseconds first, parse_any_duration(text.substr(0, dots)));
+  ASSIGN_OR_RETURN(const milliseconds most, parse_any_duration(text.substr(dots + 2)));
   return client::Backoff{.initial = first, .max = most};
 }
 

@@ -16,12 +16,21 @@
 
 namespace detent::cli {
 
-/// RFC 3339, or milliseconds since 1970.
+/// RFC 3339, a date such as "2030-01-31" (its start in UTC), or milliseconds since 1970.
 Result<WallTime> parse_due_at(const std::string& text);
+/// The forms of parse_duration(), and words such as "5mins", "2weeks" and "1y". A year is 365 days.
 Result<std::chrono::milliseconds> parse_any_duration(const std::string& text);
 Result<std::chrono::milliseconds> parse_positive_duration(const std::string& text);
 /// 100ms to 1h.
 Result<std::chrono::milliseconds> parse_look_interval(const std::string& text);
+struct NumberRange {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+};
+/// A whole number in `range`.
+Result<std::uint64_t> parse_whole_number(const std::string& text, NumberRange range);
+/// "1 to 1000".
+std::string to_string(NumberRange range);
 /// A whole number, at least 1.
 Result<std::uint64_t> parse_positive(const std::string& text);
 Result<client::TaskState> parse_state(const std::string& text);
@@ -41,7 +50,7 @@ struct HostAndPort {
   std::string host;
   std::uint16_t port = 0;
 };
-/// "127.0.0.1:7070" or "[::1]:7070".
+/// "127.0.0.1:7070" or "[::1]:7070". The host "localhost" becomes 127.0.0.1.
 Result<HostAndPort> parse_address(const std::string& text);
 /// Names of hosts in lower case, separated by commas; at least one.
 Result<std::vector<std::string>> parse_host_names(const std::string& text);

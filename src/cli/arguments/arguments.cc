@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "cli/arguments/serve_arguments.h"
 #include "cli/arguments/task_arguments.h"
 #include "cli/help/completion.h"
+#include "cli/help/help_text.h"
 #include "cli/help/man_page.h"
 #include "cli/output/suggestion.h"
 #include "cli/settings/setting_sources.h"
@@ -60,10 +62,8 @@ void add_forecast(CLI::App& app, ClientCall& call, ForecastCommand& forecast) {
   add_duration(*command, "--span", forecast.span)
       ->description("Length of the forecast from now, at least one minute")
       ->default_str("1d");
-  command->add_option("--bins", forecast.bins, "Number of parts of the forecast")
-      ->check(CLI::Range(std::size_t{1}, kMaxForecastBins))
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(*command, "--bins", forecast.bins, {1, kMaxForecastBins})
+      ->description("Number of parts of the forecast");
   asks(*command, call, forecast);
   command->footer("Example:\n  detent forecast --span 7d --bins 28");
 }
@@ -93,6 +93,7 @@ void add_any_call(CLI::App& app, ClientCall& call, CallCommand& any) {
       add_client_command(app, call, "call", "Send any request of the HTTP interface");
   add_parsed<std::string>(*command, "METHOD", parse_method,
                           [&any](std::string method) { any.method = std::move(method); })
+      ->description("GET, POST, PUT, PATCH or DELETE")
       ->type_name("GET|POST|PUT|PATCH|DELETE")
       ->required();
   add_parsed<std::string>(*command, "PATH", parse_target,
@@ -153,9 +154,42 @@ void add_printers(CLI::App& app, Shell& shell) {
   app.add_subcommand("man", "Print the manual page")->group("");
 }
 
+/// Adds the commands that `add` adds under a heading of the help. Hidden commands stay hidden.
+template <class Add>
+void add_group(CLI::App& app, const char* heading, Add add) {
+  const std::size_t before = app.get_subcommands({}).size();
+  add();
+  const std::vector<CLI::App*> commands = app.get_subcommands({});
+  for (std::size_t i = before; i < commands.size(); ++i) {
+    if (!commands[i]->get_group().empty()) commands[i]->group(heading);
+  }
+}
+
+void add_server_commands(CLI::App& app, Parsed& parsed) {
+  add_serve(app, parsed.serve, parsed.config, parsed.print_config);
+  CLI::App* stats = add_client_command(app, parsed.call, "stats", "Show the counts of the server");
+  asks(*stats, parsed.call, parsed.stats);
+  stats->footer("Example:\n  detent stats --server http://127.0.0.1:7070");
+  add_top(app, parsed.call, parsed.top);
+  add_forecast(app, parsed.call, parsed.forecast);
+  add_copies(app, parsed);
+  add_check(app, parsed.check);
+  add_token(app, parsed.token);
+}
+
+void add_tools(CLI::App& app, Parsed& parsed) {
+  add_cron(app, parsed.cron);
+  add_bench(app, parsed.call, parsed.bench);
+  add_any_call(app, parsed.call, parsed.any_call);
+  add_printers(app, parsed.shell);
+}
+
 void add_all(CLI::App& app, Parsed& parsed) {
+  app.formatter_fn([](const CLI::App* command, const std::string& name, CLI::AppFormatMode) {
+    return render_help(read_commands(*command), name);
+  });
   app.description("Detent stores delayed tasks durably and hands them out on time.");
-  app.set_version_flag("--version", std::string("detent ") + DETENT_VERSION);
+  app.set_version_flag("--version", std::string("detent ") + DETENT_VERSION, "Print the version");
   app.require_subcommand(1);
   // Users may also write these options before the command.
   add_call_options(app, parsed.call);
@@ -164,23 +198,12 @@ void add_all(CLI::App& app, Parsed& parsed) {
       ->envname("DETENT_CA")
       ->description("PEM file with the certificates to trust for https");
   app.get_option("--token")->envname("DETENT_TOKEN")->description("Access token");
-  add_serve(app, parsed.serve, parsed.config, parsed.print_config);
-  add_task_commands(app, parsed.call, parsed.task);
-  add_lease_commands(app, parsed.call, parsed.lease);
-  add_queue_commands(app, parsed.call, parsed.queue);
-  CLI::App* stats = add_client_command(app, parsed.call, "stats", "Show the counts of the server");
-  asks(*stats, parsed.call, parsed.stats);
-  stats->footer("Example:\n  detent stats --server http://127.0.0.1:7070");
-  add_top(app, parsed.call, parsed.top);
-  add_bench(app, parsed.call, parsed.bench);
-  add_forecast(app, parsed.call, parsed.forecast);
-  add_copies(app, parsed);
-  add_schedule(app, parsed.call, parsed.schedule);
-  add_any_call(app, parsed.call, parsed.any_call);
-  add_check(app, parsed.check);
-  add_token(app, parsed.token);
-  add_cron(app, parsed.cron);
-  add_printers(app, parsed.shell);
+  add_group(app, "Tasks", [&] { add_task_commands(app, parsed.call, parsed.task); });
+  add_group(app, "Workers", [&] { add_lease_commands(app, parsed.call, parsed.lease); });
+  add_group(app, "Queues", [&] { add_queue_commands(app, parsed.call, parsed.queue); });
+  add_group(app, "Schedules", [&] { add_schedule(app, parsed.call, parsed.schedule); });
+  add_group(app, "Server", [&] { add_server_commands(app, parsed); });
+  add_group(app, "Tools", [&] { add_tools(app, parsed); });
   app.footer(
       "Examples:\n"
       "  detent serve\n"
@@ -223,8 +246,40 @@ std::string missing_value(const CLI::ParseError& error) {
   if (!is_missing) return "";
   const std::size_t type = required + kRequired.size();
   const std::string name = text.substr(type, text.size() - kMissing.size() - type);
-  // CLI11 writes the type and range of a number behind its name.
-  return text.substr(0, required) + " needs a value: " + name.substr(0, name.find(":UINT"));
+  // CLI11 writes the range of a number behind its name.
+  const bool is_number = name.starts_with("N:");
+  return text.substr(0, required) + " needs a value: " + (is_number ? "N" : name);
+}
+
+/// Words of other programs, and the commands or options that do the same here.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kOtherWords{
+    {{"delete", "remove"},
+     {"delete", "cancel"},
+     {"rm", "remove"},
+     {"rm", "cancel"},
+     {"remove", "cancel"},
+     {"ls", "list"},
+     {"show", "get"},
+     {"add", "put"},
+     {"enqueue", "put"},
+     {"push", "put"},
+     {"ack", "complete"},
+     {"nack", "fail"},
+     {"retry", "redrive"},
+     {"start", "serve"},
+     {"status", "stats"},
+     {"version", "--version"}}};
+
+/// "; did you mean 'cancel'?", for a word that is no command. `options` are the options of the
+/// program or command whose `commands` are known.
+std::string meant_command(const std::string& word, const std::vector<std::string>& commands,
+                          const std::vector<OptionEntry>& options) {
+  for (const auto& [other, ours] : kOtherWords) {
+    const bool is_known = std::ranges::find(commands, ours) != commands.end() ||
+                          std::ranges::find(options, ours, &OptionEntry::name) != options.end();
+    if (word == other && is_known) return "; did you mean '" + std::string(ours) + "'?";
+  }
+  return suggestion(word, commands);
 }
 
 /// A better message than that of CLI11 for these errors: a repeated option, an option without its
@@ -253,7 +308,7 @@ std::string hint_about(const CLI::App& app, const CLI::ParseError& error) {
   }
   if (known.commands.empty()) return "unexpected argument '" + unknown.front() + "'";
   for (const CommandEntry& command : known.commands) words.push_back(command.name);
-  return "there is no command '" + word + "'" + suggestion(word, words);
+  return "there is no command '" + word + "'" + meant_command(word, words, known.options);
 }
 
 NothingToRun nothing_to_run(CLI::App& app, const CLI::ParseError& error) {
@@ -266,6 +321,12 @@ NothingToRun nothing_to_run(CLI::App& app, const CLI::ParseError& error) {
   return {
       ExitCode::usage,
       "detent: " + (hint.empty() ? err.str() : hint + "\nRun with --help for more information.\n")};
+}
+
+/// "localhost:7170" as a URL. A text with a scheme stays as it is.
+std::string with_scheme(std::string server) {
+  const bool is_url = server.empty() || server.find("://") != std::string::npos;
+  return is_url ? server : "http://" + server;
 }
 
 /// Takes the settings that the command line leaves out from the environment and the file.
@@ -285,6 +346,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   Parsed parsed;
   add_all(app, parsed);
   std::vector<const char*> words(argv, argv + argc);
+  if (words.size() == 1) words.push_back("--help");
   if (words.size() > 1 && std::string_view(words[1]) == "help") {
     // `detent help put` becomes `detent put --help`. As a subcommand of CLI11, `help` would need
     // all commands as its own subcommands.
@@ -314,6 +376,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
     return NothingToRun{ExitCode::done, render_completion(read_commands(app), parsed.shell)};
   }
   if (name == "schedule") parsed.call.command = std::move(parsed.schedule.chosen);
+  parsed.call.server = with_scheme(std::move(parsed.call.server));
   return std::move(parsed.call);
 }
 

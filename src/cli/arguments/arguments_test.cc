@@ -63,15 +63,71 @@ TEST(Arguments, AMissingCommandIsReportedWithTheKnownCommands) {
             std::string::npos);
   EXPECT_NE(complaint_about({"cron"}).find("cron: a command is required: next, explain\n"),
             std::string::npos);
-  EXPECT_NE(complaint_about({}).find("detent: a command is required: serve, put, "),
+  EXPECT_NE(complaint_about({"--json"}).find("detent: a command is required: put, get, "),
             std::string::npos);
 }
 
+TEST(Arguments, TheProgramAloneShowsItsHelp) {
+  const auto alone = std::get<NothingToRun>(parse({}));
+  EXPECT_EQ(alone.exit_code, ExitCode::done);
+  EXPECT_EQ(alone.text, std::get<NothingToRun>(parse({"--help"})).text);
+}
+
+TEST(Arguments, TheHelpShowsTheCommandsInGroups) {
+  const std::string text = std::get<NothingToRun>(parse({"--help"})).text;
+  std::size_t at = 0;
+  for (const char* line :
+       {"\nTasks:\n", "  put ", "  list ", "\nWorkers:\n", "  lease ", "  release ", "\nQueues:\n",
+        "  queues ", "  redrive ", "\nSchedules:\n", "  schedule ", "\nServer:\n", "  serve ",
+        "  token ", "\nTools:\n", "  cron ", "  completion "}) {
+    const std::size_t found = text.find(line, at);
+    ASSERT_NE(found, std::string::npos) << line << text;
+    at = found;
+  }
+  EXPECT_EQ(text.find("\n  man "), std::string::npos) << "it is for the package";
+}
+
+TEST(Arguments, TheHelpOfACommandIsPlainEnglish) {
+  const std::string put = std::get<NothingToRun>(parse({"put", "--help"})).text;
+  EXPECT_NE(put.find("Usage: detent put QUEUE [PAYLOAD] [OPTIONS]\n"), std::string::npos) << put;
+  EXPECT_NE(put.find("Priority; a lower number is more urgent (0 to\n"), std::string::npos) << put;
+  EXPECT_NE(put.find("default 1024)"), std::string::npos) << put;
+  EXPECT_LT(put.find("--priority N"), put.find("Options of all commands to a server:")) << put;
+  const std::string schedule = std::get<NothingToRun>(parse({"schedule", "put", "--help"})).text;
+  EXPECT_NE(schedule.find("give one of these options:\n  --cron EXPR"), std::string::npos);
+  for (const std::string& text : {put, schedule}) {
+    for (const char* noise : {"UINT", "TEXT", "REQUIRED", "Excludes", "Needs", "Env:", "Positional",
+                              "Subcommand", " in ["}) {
+      EXPECT_EQ(text.find(noise), std::string::npos) << noise << text;
+    }
+  }
+}
+
+TEST(Arguments, AWordOfAnotherProgramLeadsToTheRightCommand) {
+  const std::pair<std::vector<const char*>, const char*> cases[] = {
+      {{"delete", "256"}, "'delete'; did you mean 'cancel'?"},
+      {{"rm", "256"}, "'rm'; did you mean 'cancel'?"},
+      {{"ls"}, "'ls'; did you mean 'list'?"},
+      {{"ack", "1-2"}, "'ack'; did you mean 'complete'?"},
+      {{"version"}, "'version'; did you mean '--version'?"},
+      {{"queue", "rm", "mail"}, "'rm'; did you mean 'remove'?"},
+      {{"schedule", "delete", "s"}, "'delete'; did you mean 'remove'?"},
+      {{"schedule", "ls"}, "'ls'; did you mean 'list'?"},
+      {{"gett", "256"}, "'gett'; did you mean 'get'?"}};
+  for (const auto& [words, hint] : cases) {
+    EXPECT_NE(complaint_about(words).find(std::string("there is no command ") + hint),
+              std::string::npos)
+        << complaint_about(words);
+  }
+}
+
 TEST(Arguments, AnErrorAboutANumberNamesItsRange) {
-  for (const char* priority : {"-1", "4294967296", "high"}) {
-    EXPECT_NE(complaint_about({"put", "q", "--priority", priority}).find("0 to 4294967295"),
+  for (const char* priority : {"-1", "4294967296", "high", "0x10", "1.5", ""}) {
+    EXPECT_NE(complaint_about({"put", "q", "--priority", priority})
+                  .find("--priority: must be a whole number from 0 to 4294967295"),
               std::string::npos);
   }
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "010"}).task.priority, 10U);
   EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "4294967295"}).task.priority,
             4'294'967'295U);
   for (const char* limit : {"0", "-1", "1.5", "many"}) {
@@ -98,7 +154,6 @@ TEST(Arguments, AnErrorNamesARepeatedOptionAndAMissingValue) {
 }
 
 TEST(Arguments, ABadCommandLineIsWrongUsage) {
-  complaint_about({});
   EXPECT_NE(complaint_about({"frobnicate"}), "");
   complaint_about({"put"});
   EXPECT_EQ(complaint_about({"put", "q", "1", "2"}),
@@ -143,6 +198,40 @@ TEST(Arguments, PutTakesADateInBothForms) {
   EXPECT_EQ(command_of<PutCommand>({"put", "q", "--due-at", "2026-01-02T03:04:05.678Z"}).task.due,
             at);
   EXPECT_EQ(command_of<PutCommand>({"put", "q", "--due-at", "1767323045678"}).task.due, at);
+}
+
+TEST(Arguments, ADateWithoutATimeIsItsStartInUtc) {
+  const auto due = [](const char* text) {
+    return command_of<PutCommand>({"put", "q", "--due-at", text}).task.due;
+  };
+  EXPECT_EQ(due("2030-01-31"), due("2030-01-31T00:00:00Z"));
+  EXPECT_EQ(due("2030-01-31"), client::Due{WallTime{milliseconds{1'896'048'000'000}}});
+  EXPECT_NE(complaint_about({"put", "q", "--due-at", "2030-02-30"}).find("does not exist"),
+            std::string::npos);
+  for (const char* text : {"2030-1-31", "2030-01-31T", "31.01.2030", "2030-01-31 "}) {
+    EXPECT_NE(complaint_about({"put", "q", "--due-at", text}).find("RFC 3339"), std::string::npos);
+  }
+}
+
+TEST(Arguments, ADurationMayHaveAWordAsItsUnit) {
+  const auto delay = [](const char* text) {
+    return command_of<PutCommand>({"put", "q", "--delay", text}).task.due;
+  };
+  const std::pair<const char*, const char*> cases[] = {
+      {"5mins", "5m"}, {"1min", "1m"},     {"2hours", "2h"}, {"1hr", "1h"},  {"1day", "1d"},
+      {"3secs", "3s"}, {"2weeks", "14d"},  {"1w", "7d"},     {"1y", "365d"}, {"2years", "730d"},
+      {"0y", "0d"},    {"136y", "49640d"}, {"90s", "PT90S"}, {"1w", "P1W"}};
+  for (const auto& [text, same] : cases) EXPECT_EQ(delay(text), delay(same)) << text;
+  for (const char* text : {"5 mins", "mins", "5MINS", "1mo", "5month", "-5mins", "1.5y", "137y",
+                           "18446744073709551615y", "99999999999999999999y"}) {
+    EXPECT_NE(complaint_about({"put", "q", "--delay", text}).find("--delay: "), std::string::npos);
+  }
+  EXPECT_EQ(serve_of({"serve", "--window", "5mins", "--sync", "interval=1sec"}).window,
+            milliseconds{300'000});
+  EXPECT_EQ(command_of<LeaseCommand>({"lease", "q", "--wait", "1min"}).options.wait,
+            milliseconds{60'000});
+  EXPECT_NE(complaint_about({"lease", "q", "--wait", "2mins"}).find("at most 60s"),
+            std::string::npos);
 }
 
 TEST(Arguments, AnErrorAboutAValueNamesItsOption) {
@@ -277,6 +366,9 @@ TEST(Arguments, TheServerMayBeNamedBeforeOrAfterTheCommand) {
   EXPECT_EQ(call_of({"stats"}).server, "http://127.0.0.1:7070");
   EXPECT_EQ(call_of({"--server", "http://a:1", "stats"}).server, "http://a:1");
   EXPECT_EQ(call_of({"stats", "--server", "http://a:1"}).server, "http://a:1");
+  EXPECT_EQ(call_of({"stats", "--server", "localhost:7170"}).server, "http://localhost:7170");
+  EXPECT_EQ(call_of({"stats", "--server", "[::1]:7170"}).server, "http://[::1]:7170");
+  EXPECT_EQ(call_of({"stats", "--server", "ftp://a"}).server, "ftp://a");
   EXPECT_EQ(call_of({"--json", "stats"}).format, OutputFormat::json);
   EXPECT_EQ(call_of({"stats", "--json"}).format, OutputFormat::json);
   EXPECT_EQ(call_of({"stats"}).format, OutputFormat::people);
@@ -287,6 +379,9 @@ TEST(Arguments, TheEnvironmentSetsOptionsThatTheCommandLineOmits) {
   EXPECT_EQ(call_of({"stats"}).server, "http://env:1");
   EXPECT_EQ(call_of({"stats", "--server", "http://a:1"}).server, "http://a:1");
   EXPECT_EQ(call_of({"--server", "http://a:1", "stats"}).server, "http://a:1");
+
+  const ScopedVariable host("DETENT_URL", "tasks.example");
+  EXPECT_EQ(call_of({"stats"}).server, "http://tasks.example");
 
   const ScopedVariable window("DETENT_WINDOW", "1h");
   const ScopedVariable level("DETENT_LOG_LEVEL", "debug");
@@ -317,6 +412,14 @@ TEST(Arguments, ServeReadsEveryOption) {
                           .sync_interval = milliseconds{10},
                           .log_format = LogFormat::json,
                           .log_level = LogLevel::warning}));
+}
+
+TEST(Arguments, LocalhostIsAnAddress) {
+  const ServeOptions options =
+      serve_of({"serve", "--http", "localhost:8080", "--beanstalk", "localhost:1"});
+  EXPECT_EQ(options.http_host, "127.0.0.1");
+  EXPECT_EQ(options.http_port, 8080);
+  EXPECT_EQ(options.beanstalk_host, "127.0.0.1");
 }
 
 TEST(Arguments, TheStoreIsAnAddressFromAFlagOrAVariable) {

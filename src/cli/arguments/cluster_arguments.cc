@@ -69,11 +69,9 @@ void add_cluster(CLI::App& serve, ClusterOptions& options) {
           "PEM file with the certificates to trust for connections to other nodes; default: "
           "the certificates of the system")
       ->type_name("FILE");
-  serve
-      .add_option("--shards", options.shards,
-                  "Number of shards of the cluster; the first node sets it, and its default is 16")
-      ->check(CLI::Range(std::uint32_t{1}, kMostShards))
-      ->type_name("N");
+  add_number(serve, "--shards", options.shards, {1, kMostShards})
+      ->description(
+          "Number of shards of the cluster; the first node sets it, and its default is 16");
 }
 
 }  // namespace detent::cli

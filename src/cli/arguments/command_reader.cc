@@ -16,31 +16,25 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-/// Reads the name, the range and the words of a value. CLI11 writes the range behind the name, as
-/// in "N:UINT in [1 - 1000]".
+/// Reads the name, the range and the words of a value. CLI11 writes the range behind the name:
+/// "N:1 to 1000".
 void read_value(const std::string& type, OptionEntry& entry) {
-  constexpr std::string_view kIn = " in [";
+  constexpr std::string_view kNumber = "N:";
   entry.value = type;
-  for (const std::string_view check : {":UINT", ":INT", ":POSITIVE"}) {
-    const std::size_t at = type.find(check);
-    if (at != std::string::npos) entry.value = type.substr(0, at);
-  }
-  const std::size_t in = type.find(kIn);
-  const std::size_t between = type.find(" - ", in);
-  if (in != std::string::npos && between != std::string::npos) {
-    const std::size_t begin = in + kIn.size();
-    entry.range = type.substr(begin, between - begin) + " to " +
-                  type.substr(between + 3, type.find(']', between) - between - 3);
+  if (type.starts_with(kNumber)) {
+    entry.value = "N";
+    entry.range = type.substr(kNumber.size());
   }
   if (entry.value.find('|') != std::string::npos) entry.words = split(entry.value, '|');
 }
 
-OptionEntry read_option(const CLI::Option& option) {
+OptionEntry read_option(const CLI::Option& option, const std::string& group) {
   OptionEntry entry{
       .name = option.get_positional() ? option.get_name(true) : "--" + option.get_lnames().front(),
       .what = option.get_description(),
       .otherwise = option.get_default_str(),
       .variable = option.get_envname(),
+      .group = group.empty() ? option.get_group() : group,
       .is_required = option.get_required(),
       .is_repeated = option.get_items_expected_max() > 1};
   if (option.get_items_expected_max() > 0) read_value(option.get_type_name(), entry);
@@ -49,14 +43,15 @@ OptionEntry read_option(const CLI::Option& option) {
 }
 
 /// Reads the options of a command. An option group is a subcommand without a name in CLI11, so its
-/// options are read, too.
-void read_options(const CLI::App& app, CommandEntry& entry) {
+/// options are read, too. Its description becomes their `group`.
+void read_options(const CLI::App& app, const std::string& group, CommandEntry& entry) {
   for (const CLI::App* part : app.get_subcommands({})) {
-    if (part->get_name().empty()) read_options(*part, entry);
+    if (part->get_name().empty()) read_options(*part, part->get_description(), entry);
   }
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty() || option == app.get_help_ptr()) continue;
-    (option->get_positional() ? entry.arguments : entry.options).push_back(read_option(*option));
+    (option->get_positional() ? entry.arguments : entry.options)
+        .push_back(read_option(*option, group));
   }
 }
 
@@ -74,8 +69,10 @@ void read_footer(const std::string& footer, CommandEntry& entry) {
 }  // namespace
 
 CommandEntry read_commands(const CLI::App& app) {
-  CommandEntry entry{.name = app.get_name(), .what = app.get_description()};
-  read_options(app, entry);
+  CommandEntry entry{
+      .name = app.get_name(), .what = app.get_description(), .group = app.get_group()};
+  if (entry.group == "Subcommands") entry.group = "Commands";
+  read_options(app, "", entry);
   read_footer(app.get_footer(), entry);
   for (const CLI::App* part : app.get_subcommands({})) {
     const bool is_shown = !part->get_name().empty() && !part->get_group().empty();

@@ -33,15 +33,14 @@ void add_cron(CLI::App& app, CronArguments& parsed) {
   cron->require_subcommand(1);
   CLI::App* next =
       add_cron_command(*cron, parsed, "next", "Print the next dates of a cron expression");
-  next->add_option("--count", parsed.next.count, "Number of dates to print")
-      ->check(CLI::Range(std::size_t{1}, kMaxCronTimes))
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(*next, "--count", parsed.next.count, {1, kMaxCronTimes})
+      ->description("Number of dates to print");
   add_parsed<WallTime>(*next, "--after", parse_due_at,
                        [&parsed](WallTime after) { parsed.next.after = after; })
       ->type_name("TIME")
       ->description(
-          "Print only dates after this time, default now: RFC 3339, or milliseconds since 1970");
+          "Print only dates after this time, default now: RFC 3339, a date, or milliseconds since "
+          "1970");
   next->footer(
       "Examples:\n"
       "  detent cron next '0 9 LW * *' --zone Asia/Shanghai --count 12\n"

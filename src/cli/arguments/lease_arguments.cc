@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/wall_time.h"
 #include "cli/arguments/argument_values.h"
 #include "task/limits.h"
 
@@ -17,15 +16,13 @@ using std::chrono::milliseconds;
 void add_lease(CLI::App& app, ClientCall& call, LeaseCommand& lease) {
   CLI::App* command = add_client_command(app, call, "lease", "Lease due tasks");
   command->add_option("QUEUE", lease.queue, "Name of the queue")->required();
-  command->add_option("--max", lease.options.max, "Largest number of tasks to lease")
-      ->check(CLI::Range(std::size_t{1}, kMaxLeaseTasks))
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(*command, "--max", lease.options.max, {1, kMaxLeaseTasks})
+      ->description("Largest number of tasks to lease");
   add_duration(*command, "--wait", lease.options.wait)
       ->description("How long to wait if no task is ready, at most 60s")
       ->check(
           [](const std::string& text) {
-            return parse_duration(text).value_or(milliseconds::max()) <= kMaxLeaseWait
+            return parse_any_duration(text).value_or(milliseconds::max()) <= kMaxLeaseWait
                        ? ""
                        : "must be at most 60s";
           },

@@ -31,22 +31,17 @@ void add_bench(CLI::App& app, ClientCall& call, BenchCommand& bench) {
   constexpr std::size_t kMostTasks = 100'000'000;
   constexpr std::size_t kMostConnections = 256;
   CLI::App* command = add_client_command(app, call, "bench", "Measure the speed of the server");
-  const auto add_number = [command](const char* name, std::size_t& number, const char* what,
-                                    std::size_t least, std::size_t most) {
-    command->add_option(name, number, what)
-        ->check(CLI::Range(least, most))
-        ->type_name("N")
-        ->capture_default_str();
-  };
   command->add_option("--queue", bench.queue, "Name of an empty queue or a new queue")
       ->type_name("QUEUE")
       ->capture_default_str();
-  add_number("--tasks", bench.tasks, "Number of tasks to put, lease and complete", 1, kMostTasks);
-  add_number("--batch", bench.batch, "Number of tasks per call", 1, kMaxLeaseTasks);
-  add_number("--connections", bench.connections, "Number of concurrent connections", 1,
-             kMostConnections);
-  add_number("--payload-bytes", bench.payload_bytes, "Size of each payload in bytes", 0,
-             kMaxPayloadBytes);
+  add_number(*command, "--tasks", bench.tasks, {1, kMostTasks})
+      ->description("Number of tasks to put, lease and complete");
+  add_number(*command, "--batch", bench.batch, {1, kMaxLeaseTasks})
+      ->description("Number of tasks per call");
+  add_number(*command, "--connections", bench.connections, {1, kMostConnections})
+      ->description("Number of concurrent connections");
+  add_number(*command, "--payload-bytes", bench.payload_bytes, {0, kMaxPayloadBytes})
+      ->description("Size of each payload in bytes");
   asks(*command, call, bench);
   command->footer(
       "Each connection waits for its answer before it sends the next call. If a call fails, the "

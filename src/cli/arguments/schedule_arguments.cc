@@ -136,20 +136,19 @@ void add_tasks(CLI::App& command, PutScheduleCommand& put) {
           "--payload", put.payload,
           "Payload of the tasks: JSON if it is valid JSON, else bytes; - reads standard input")
       ->type_name("PAYLOAD");
-  command.add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
-  add_priority(command, schedule.priority)->capture_default_str();
-  command
-      .add_option("--max-attempts", schedule.max_attempts,
-                  "Number of attempts before a task is dead")
-      ->type_name("N")
-      ->check(CLI::Range(1U, kMaxAttempts));
+  command.add_flag("--bytes", put.bytes,
+                   "Treat the payload as bytes, even if it is or begins like JSON");
+  add_priority(command, schedule.priority);
+  add_number(command, "--max-attempts", schedule.max_attempts, {1, kMaxAttempts})
+      ->description("Number of attempts before a task is dead");
   add_duration(command, "--visibility-timeout", schedule.visibility_timeout)
       ->description("How long a lease of a task lasts");
 }
 
 void add_bounds(CLI::App& command, NewSchedule& schedule) {
   add_parsed<WallTime>(command, "--start", parse_due_at, [&](WallTime at) { schedule.start = at; })
-      ->description("Create no tasks before this time: RFC 3339, or milliseconds since 1970")
+      ->description(
+          "Create no tasks before this time: RFC 3339, a date, or milliseconds since 1970")
       ->type_name("TIME");
   add_parsed<WallTime>(command, "--end", parse_due_at, [&](WallTime at) { schedule.end = at; })
       ->description("Create no tasks at this time or later")
@@ -168,12 +167,8 @@ void add_bounds(CLI::App& command, NewSchedule& schedule) {
   add_duration(command, "--misfire-grace", schedule.misfire_grace)
       ->description("An occurrence counts as missed if it is later than this")
       ->default_str("1m");
-  command
-      .add_option("--misfire-limit", schedule.misfire_limit,
-                  "With --misfire all: create tasks for the last N missed occurrences")
-      ->type_name("N")
-      ->check(CLI::Range(1U, kMaxMisfires))
-      ->capture_default_str();
+  add_number(command, "--misfire-limit", schedule.misfire_limit, {1, kMaxMisfires})
+      ->description("With --misfire all: create tasks for the last N missed occurrences");
   add_word<NewSchedule::Overlap>(command, "--overlap",
                                  [&](NewSchedule::Overlap overlap) { schedule.overlap = overlap; })
       ->description("Policy for an occurrence before the previous task has ended")
@@ -219,10 +214,8 @@ void add_readers(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
   get->footer("Example:\n  detent schedule get report");
   CLI::App* next = add_client_command(app, call, "next", "Show the next occurrences of a schedule");
   next->add_option("NAME", parsed.next.name, "Name of the schedule")->required();
-  next->add_option("--count", parsed.next.count, "Number of occurrences to show")
-      ->check(CLI::Range(std::size_t{1}, kMaxNext))
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(*next, "--count", parsed.next.count, {1, kMaxNext})
+      ->description("Number of occurrences to show");
   next->callback([&parsed] { parsed.chosen = parsed.next; });
   next->footer("Example:\n  detent schedule next report --count 12");
 }
@@ -254,7 +247,7 @@ void add_backfill(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
   command->add_option("NAME", parsed.backfill.name, "Name of the schedule")->required();
   add_parsed<WallTime>(*command, "--from", parse_due_at,
                        [&parsed](WallTime at) { parsed.backfill.from = at; })
-      ->description("First time of the occurrences: RFC 3339, or milliseconds since 1970")
+      ->description("First time of the occurrences: RFC 3339, a date, or milliseconds since 1970")
       ->type_name("TIME")
       ->required();
   add_parsed<WallTime>(*command, "--to", parse_due_at,

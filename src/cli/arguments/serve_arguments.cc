@@ -17,7 +17,9 @@ void add_addresses(CLI::App& serve, ServeOptions& options) {
                             options.http_host = address.host;
                             options.http_port = address.port;
                           })
-      ->description("IP address and port for HTTP; an address other than loopback needs --auth")
+      ->description(
+          "IP address or localhost, and port, for HTTP; an address other than loopback needs "
+          "--auth")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:7070");
   add_parsed<std::string>(serve, "--cors-origin", parse_origin,
@@ -31,7 +33,8 @@ void add_addresses(CLI::App& serve, ServeOptions& options) {
                             options.beanstalk_port = address.port;
                           })
       ->description(
-          "IP address and port for beanstalk clients, or off; an address other than loopback needs "
+          "IP address or localhost, and port, for beanstalk clients, or off; an address other than "
+          "loopback needs "
           "--beanstalk-public")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:11300");

@@ -63,18 +63,16 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
   command->add_option("QUEUE", put.task.queue, "Name of the queue")->required();
   command->add_option("PAYLOAD", put.payload,
                       "JSON if it is valid JSON, else bytes; - reads standard input");
-  command->add_flag("--bytes", put.bytes, "Treat the payload as bytes, even if it is valid JSON");
+  command->add_flag("--bytes", put.bytes,
+                    "Treat the payload as bytes, even if it is or begins like JSON");
   add_due(*command, put.task.due);
   command
       ->add_option("--key", put.task.key,
                    "Name of the task in its queue; a second put with it gives the same task")
       ->type_name("KEY");
-  add_priority(*command, put.task.priority)->capture_default_str();
-  command
-      ->add_option("--max-attempts", put.task.max_attempts,
-                   "Number of attempts before the task is dead")
-      ->type_name("N")
-      ->check(CLI::Range(1U, kMaxAttempts));
+  add_priority(*command, put.task.priority);
+  add_number(*command, "--max-attempts", put.task.max_attempts, {1, kMaxAttempts})
+      ->description("Number of attempts before the task is dead");
   add_duration(*command, "--visibility-timeout", put.task.visibility_timeout)
       ->description("How long a lease of the task lasts; default: the setting of its queue");
   add_parsed<client::Backoff>(
@@ -104,7 +102,9 @@ void add_edit(CLI::App& app, ClientCall& call, EditCommand& edit) {
       "--no-headers";
   command->add_option("--payload", edit.payload, "New payload, as for put; - reads standard input")
       ->type_name("PAYLOAD");
-  command->add_flag("--bytes", edit.bytes, "Treat the payload as bytes, even if it is valid JSON")
+  command
+      ->add_flag("--bytes", edit.bytes,
+                 "Treat the payload as bytes, even if it is or begins like JSON")
       ->needs("--payload");
   add_priority(*command, edit.edit.priority);
   add_webhook(
@@ -175,7 +175,7 @@ void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
   add_parsed<WallTime>(*command, "--due-after", parse_due_at,
                        [&options](WallTime at) { options.due_after = at; })
       ->description(
-          "Show only tasks due at this time or later: RFC 3339, or milliseconds since 1970")
+          "Show only tasks due at this time or later: RFC 3339, a date, or milliseconds since 1970")
       ->type_name("TIME");
   add_parsed<WallTime>(*command, "--due-before", parse_due_at,
                        [&options](WallTime at) { options.due_before = at; })

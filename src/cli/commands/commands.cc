@@ -50,7 +50,9 @@ class Runner : private ResultPrinter {
 
   ExitCode operator()(const PutCommand& put) {
     client::NewTask task = put.task;
-    task.payload = payload_of(put.payload, put.bytes);
+    Result<client::Payload> payload = payload_of(put.payload, put.bytes);
+    if (!payload) return fail_with(payload.error());
+    task.payload = *std::move(payload);
     return show(client_.schedule(task), show_accepted);
   }
 
@@ -70,6 +72,7 @@ class Runner : private ResultPrinter {
       options.cursor = std::move(page->cursor);
     } while (!options.cursor.empty() && tasks.size() < command.options.limit);
     if (format_ == OutputFormat::json) return ExitCode::done;
+    if (tasks.empty()) tell_empty(options.queue.value_or(""), "no tasks");
     show_tasks(streams_.out, tasks, streams_.terminal.columns);
     if (!options.cursor.empty())
       streams_.err << "there may be more tasks; continue with --cursor "
@@ -88,7 +91,11 @@ class Runner : private ResultPrinter {
 
   ExitCode operator()(const EditCommand& command) {
     client::TaskEdit edit = command.edit;
-    if (command.payload) edit.payload = payload_of(command.payload, command.bytes);
+    if (command.payload) {
+      Result<client::Payload> payload = payload_of(command.payload, command.bytes);
+      if (!payload) return fail_with(payload.error());
+      edit.payload = *std::move(payload);
+    }
     return show(client_.edit(command.task, edit), show_accepted);
   }
 
@@ -97,7 +104,11 @@ class Runner : private ResultPrinter {
   }
 
   ExitCode operator()(const LeaseCommand& lease) {
-    return show_wide(client_.lease(lease.queue, lease.options), show_leased);
+    const auto leased = client_.lease(lease.queue, lease.options);
+    const ExitCode code = show_wide(leased, show_leased);
+    const bool is_empty = leased && leased->empty();
+    if (is_empty && format_ == OutputFormat::people) tell_empty(lease.queue, "no task is ready");
+    return code;
   }
 
   ExitCode operator()(const CompleteCommand& complete) {
@@ -209,9 +220,22 @@ class Runner : private ResultPrinter {
   }
 
  private:
-  client::Payload payload_of(const std::optional<std::string>& typed, bool is_bytes) {
+  Result<client::Payload> payload_of(const std::optional<std::string>& typed, bool is_bytes) {
     using Kind = client::Payload::Kind;
     return read_payload(typed, is_bytes ? Kind::bytes : Kind::json, streams_.in);
+  }
+
+  /// Says on standard error why a list is empty: `what`, or that there is no such queue. An empty
+  /// `queue` stands for all queues.
+  void tell_empty(const std::string& queue, const char* what) {
+    if (!queue.empty()) {
+      const ClientResult<client::Queue> known = client_.queue(queue);
+      if (!known && known.error().code == ClientError::Code::not_found) {
+        streams_.err << "no queue named '" << printable(queue) << "'\n";
+        return;
+      }
+    }
+    streams_.err << what << '\n';
   }
 
   /// Like show(), but `show_people` also gets the width of the terminal.
@@ -281,15 +305,24 @@ bool ResultPrinter::pass_on() {
   return true;
 }
 
-client::Payload read_payload(const std::optional<std::string>& typed, client::Payload::Kind kind,
-                             std::istream& in) {
+Result<client::Payload> read_payload(const std::optional<std::string>& typed,
+                                     client::Payload::Kind kind, std::istream& in) {
   const bool is_bytes = kind == client::Payload::Kind::bytes;
   if (!typed) return is_bytes ? client::Payload{kind, ""} : client::Payload{};
   std::string text = *typed == "-" ? read_all(in, kMaxPayloadBytes) : *typed;
   if (!is_bytes) {
-    if (const auto value = json::read_json(text)) return {kind, std::string(*value)};
+    const auto value = json::read_json(text);
+    if (value) return client::Payload{kind, std::string(*value)};
+    const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+    const bool begins_like_json = std::string_view("{[\"").find(text[first]) != std::string::npos;
+    if (begins_like_json && text.size() <= kMaxPayloadBytes) {
+      return Error{ErrorCode::invalid_argument,
+                   "the payload begins like JSON but is not valid JSON: " + value.error().message +
+                       "; to send it as bytes, add --bytes",
+                   ""};
+    }
   }
-  return {client::Payload::Kind::bytes, std::move(text)};
+  return client::Payload{client::Payload::Kind::bytes, std::move(text)};
 }
 
 }  // namespace detent::cli

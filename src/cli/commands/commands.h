@@ -63,8 +63,9 @@ class ResultPrinter {
 
 /// Returns the payload of a command line. `typed` is the argument; "-" reads `in`, and none means
 /// JSON null. One JSON value becomes a JSON payload, without the white space around it, unless
-/// `kind` is bytes. All else becomes bytes.
-client::Payload read_payload(const std::optional<std::string>& typed, client::Payload::Kind kind,
-                             std::istream& in);
+/// `kind` is bytes. Other text becomes bytes. Errors: `invalid_argument` for text that begins like
+/// JSON ({, [ or ") but is not one JSON value, unless `kind` is bytes.
+Result<client::Payload> read_payload(const std::optional<std::string>& typed,
+                                     client::Payload::Kind kind, std::istream& in);
 
 }  // namespace detent::cli

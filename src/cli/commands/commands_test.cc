@@ -44,13 +44,41 @@ TEST_F(CommandsTest, PutSendsJsonUnchangedAndOtherPayloadsAsBytes) {
 TEST_F(CommandsTest, APayloadIsJsonIfItIsOneValueAndBytesOtherwise) {
   using client::Payload;
   const auto read = [this](const char* typed) {
-    return read_payload(typed, Payload::Kind::json, in_);
+    return read_payload(typed, Payload::Kind::json, in_).value();
   };
   EXPECT_EQ(read(" {\"n\": 1.0}\n"), (Payload{Payload::Kind::json, "{\"n\": 1.0}"}));
   EXPECT_EQ(read("1e400"), (Payload{Payload::Kind::json, "1e400"}));
-  for (const char* text : {"", " ", "hello\n", "{", "1 2", "\xFF"}) {
+  for (const char* text : {"", " ", "hello\n", "it's {a}", "1 2", "tru", "-", "\xFF"}) {
+    in_.str(text);
+    in_.clear();
     EXPECT_EQ(read(text), (Payload{Payload::Kind::bytes, text}));
   }
+}
+
+TEST_F(CommandsTest, APayloadThatBeginsLikeJsonMustBeJson) {
+  using Kind = client::Payload::Kind;
+  for (const char* text :
+       {"{", "{\"a\":", " [1,", "\"open", "{a:1}", "{\"a\":1} {\"b\":2}", "\n[1]]"}) {
+    const auto refused = read_payload(text, Kind::json, in_);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(refused.error().message.find("is not valid JSON: "), std::string::npos);
+    EXPECT_NE(refused.error().message.find("add --bytes"), std::string::npos);
+    EXPECT_EQ(read_payload(text, Kind::bytes, in_).value(), (client::Payload{Kind::bytes, text}));
+  }
+  const std::string largest = "\"" + std::string(kMaxPayloadBytes - 2, 'x') + "\"";
+  in_.str(largest + "\n");
+  EXPECT_EQ(read_payload("-", Kind::json, in_).value(), (client::Payload{Kind::json, largest}));
+  in_.clear();
+  in_.str("{\"a\":");
+  EXPECT_FALSE(read_payload("-", Kind::json, in_)) << "standard input is read in the same way";
+  PutCommand put{.task = {}, .payload = "{\"a\":"};
+  put.task.queue = "q";
+  EXPECT_EQ(run(put), ExitCode::usage);
+  EXPECT_EQ(
+      run(EditCommand{.task = std::uint64_t{256}, .edit = {}, .payload = "[", .bytes = false}),
+      ExitCode::usage);
+  EXPECT_TRUE(script_.asked.empty()) << "nothing is stored";
 }
 
 TEST_F(CommandsTest, AForecastIsAskedForAndShown) {
@@ -121,6 +149,30 @@ std::string listed_task(const std::string& id) {
          R"("attempts":2,"key":"k","payload":[1]})";
 }
 
+TEST_F(CommandsTest, AnEmptyResultIsExplainedOnStandardError) {
+  script_.respond = [](const net::HttpRequest& request) -> Result<net::HttpResponse> {
+    if (request.target == "/v1/queues/nope") {
+      return net::HttpResponse{.status = 404,
+                               .body = R"({"type":"urn:detent:error:not_found","detail":"no"})"};
+    }
+    return net::HttpResponse{.body = R"({"tasks":[],"cursor":null})"};
+  };
+  const std::pair<ClientCommand, const char*> cases[] = {
+      {ListCommand{}, "no tasks\n"},
+      {ListCommand{{.queue = "q"}}, "no tasks\n"},
+      {ListCommand{{.queue = "nope"}}, "no queue named 'nope'\n"},
+      {LeaseCommand{"q", {}}, "no task is ready\n"},
+      {LeaseCommand{"nope", {}}, "no queue named 'nope'\n"}};
+  for (const auto& [command, said] : cases) {
+    EXPECT_EQ(run(command), ExitCode::done);
+    EXPECT_EQ(out_.str(), "");
+    EXPECT_EQ(err_.str(), said);
+    EXPECT_EQ(run(command, OutputFormat::json), ExitCode::done);
+    EXPECT_EQ(out_.str(), "{\"tasks\":[],\"cursor\":null}\n");
+    EXPECT_EQ(err_.str(), "") << "the answer says it";
+  }
+}
+
 TEST_F(CommandsTest, ListSendsTheFiltersAndShowsOneRowPerTask) {
   answer(200, R"({"tasks":[)" + listed_task("256") + R"(],"cursor":null})");
   const ListCommand list{{.queue = "q+1",
@@ -163,7 +215,7 @@ TEST_F(CommandsTest, LeaseShowsTheTasks) {
 TEST_F(CommandsTest, ALostLeaseFailsTheCommandButTheOthersAreShown) {
   answer(200, R"({"results":[{"status":"done"},{"status":"conflict"}]})");
   EXPECT_EQ(run(CompleteCommand{{"3-17", "3-18"}}), ExitCode::failed);
-  EXPECT_EQ(out_.str(), "3-17  done\n3-18  conflict\n");
+  EXPECT_EQ(out_.str(), "3-17  done\n3-18  not held (expired, finished or unknown)\n");
   answer(200, R"({"results":[{"status":"dead"}]})");
   EXPECT_EQ(
       run(FailCommand{.leases = {"3-17"}, .options = {.error = "why", .delay = milliseconds{5}}}),
@@ -214,7 +266,7 @@ TEST_F(CommandsTest, LeasesAreExtendedAndReleased) {
   answer(200, R"({"results":[{"status":"done"},{"status":"conflict"}]})");
   EXPECT_EQ(run(ExtendCommand{.leases = {"3-17", "3-18"}, .by = milliseconds{5}}),
             ExitCode::failed);
-  EXPECT_EQ(out_.str(), "3-17  done\n3-18  conflict\n");
+  EXPECT_EQ(out_.str(), "3-17  done\n3-18  not held (expired, finished or unknown)\n");
   answer(200, R"({"results":[{"status":"done"}]})");
   EXPECT_EQ(run(ReleaseCommand{.leases = {"3-17"}, .options = {.delay = milliseconds{5}}}),
             ExitCode::done);

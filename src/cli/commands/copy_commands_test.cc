@@ -171,6 +171,9 @@ TEST_F(CopyCommandsTest, AFileThatIsNotADumpIsNotReportedAsTruncated) {
   };
   expect_said("no JSON\nat all\n", " is not a dump: ");
   expect_said(std::string("\x80\0\xFF\n\xFE", 5), " is not a dump: ");
+  write("seed.py", "import detent\n");
+  EXPECT_EQ(run(RestoreCommand{file("seed.py")}), ExitCode::failed);
+  EXPECT_TRUE(says("'" + file("seed.py") + "' is not a dump: ")) << err_.str();
   const std::string rest("\0\n\0", 3);
   expect_said("\x1F\x8B" + rest,
               " is compressed; restore it with: gzip -dc FILE | detent restore -");

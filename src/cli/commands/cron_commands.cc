@@ -27,7 +27,7 @@ ExitCode refuse(const std::string& expression, const CalendarError& error, const
   if (is_in_expression) {
     const std::string before = printable(std::string_view(expression).substr(0, error.column - 1));
     streams.err << "  " << printable(std::string_view(expression)) << "\n  "
-                << std::string(before.size(), ' ') << "^\n";
+                << std::string(width_of(before), ' ') << "^\n";
   }
   return ExitCode::usage;
 }

@@ -105,7 +105,7 @@ TEST(CronCommands, ACaretPointsToTheColumnOfAnError) {
 TEST(CronCommands, TheCaretIsRightAfterUnprintableCharacters) {
   const Ended ended = run_cron_line({"cron", "explain", "0\t0 \xC3\xA9 * *"});
   EXPECT_NE(ended.err.find("(column 5)\n"
-                           "  0\\x090 \\xc3\\xa9 * *\n"
+                           "  0\\x090 \xC3\xA9 * *\n"
                            "         ^\n"),
             std::string::npos)
       << ended.err;

@@ -173,7 +173,7 @@ TEST_F(QueueCommandsTest, AQueueIsPausedAndResumed) {
   EXPECT_EQ(run(ResumeCommand{"a/b"}), ExitCode::done);
   EXPECT_EQ(out_.str(), "resumed a/b\n");
   EXPECT_EQ(asked(), (Lines{"POST /v1/queues/a%2Fb/pause", "POST /v1/queues/a%2Fb/resume"}));
-  answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no queue 'mail'"})");
+  answer(404, R"({"type":"urn:detent:error:not_found","detail":"no queue named 'mail'"})");
   EXPECT_EQ(run(PauseCommand{"a"}), ExitCode::not_found);
 }
 
@@ -214,9 +214,9 @@ TEST_F(QueueCommandsTest, OnATerminalAPurgeAsksForConfirmationUnlessYesIsGiven) 
 
 TEST_F(QueueCommandsTest, APurgeOfAMissingQueueAsksForNoConfirmation) {
   terminal_.is_input_terminal = true;
-  answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no queue 'mail'"})");
+  answer(404, R"({"type":"urn:detent:error:not_found","detail":"no queue named 'mail'"})");
   EXPECT_EQ(run(PurgeCommand{"q"}), ExitCode::not_found);
-  EXPECT_EQ(err_.str(), "detent: there is no queue 'mail'\n");
+  EXPECT_EQ(err_.str(), "detent: no queue named 'mail'\n");
 }
 
 TEST_F(QueueCommandsTest, DeadTasksAreRedriven) {

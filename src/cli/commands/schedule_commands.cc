@@ -125,7 +125,10 @@ class ScheduleRunner : private ResultPrinter {
   ExitCode operator()(const PutScheduleCommand& put) {
     client::NewSchedule schedule = put.schedule;
     using Kind = client::Payload::Kind;
-    schedule.payload = read_payload(put.payload, put.bytes ? Kind::bytes : Kind::json, streams_.in);
+    Result<client::Payload> payload =
+        read_payload(put.payload, put.bytes ? Kind::bytes : Kind::json, streams_.in);
+    if (!payload) return fail_with(payload.error());
+    schedule.payload = *std::move(payload);
     const ClientResult<client::Schedule> made = client_.put_schedule(put.name, schedule);
     const ExitCode code = show(made, show_line);
     const auto* cron = std::get_if<client::CronRule>(&schedule.rule);
@@ -217,7 +220,8 @@ class ScheduleRunner : private ResultPrinter {
   void point_at(const client::CronRule& cron, const ClientError& error) {
     const std::size_t column = column_of(error.message);
     // If a character has several bytes or is shown as \xNN, the caret would be at the wrong place.
-    const bool is_plain = printable(cron.expression) == cron.expression;
+    const bool is_plain =
+        std::ranges::all_of(cron.expression, [](char c) { return c >= ' ' && c <= '~'; });
     if (error.field != "cron" || column == 0 || !is_plain) return;
     if (column > cron.expression.size() + 1) return;
     streams_.err << "  " << cron.expression << "\n  " << std::string(column - 1, ' ') << "^\n";

@@ -1,8 +1,8 @@
-// A table of all commands with their options. The manual page and the completion scripts of shells
-// are rendered from it.
+// A table of all commands with their options. The help, the manual page and the completion scripts
+// of shells are rendered from it.
 //
-// The table comes from the same description (arguments.cc) that parses the command line and prints
-// `--help`, so they always agree.
+// The table comes from the same description (arguments.cc) that parses the command line, so they
+// always agree.
 #pragma once
 
 #include <string>
@@ -18,6 +18,7 @@ struct OptionEntry {
   std::string otherwise;           // the default, if --help shows one
   std::string range;               // "1 to 1000", if the value has a range
   std::string variable;            // environment variable that sets the option
+  std::string group = "Options";   // heading in --help
   std::vector<std::string> words;  // the allowed values; empty: not a fixed set
   bool is_required = false;
   bool is_repeated = false;  // can be given several times
@@ -30,6 +31,7 @@ struct OptionEntry {
 struct CommandEntry {
   std::string name;  // "put"; "next" below "cron"; "detent" for the program
   std::string what;
+  std::string group = "Commands";  // heading in --help
   std::vector<OptionEntry> arguments;
   std::vector<OptionEntry> options;  // without --help
   std::vector<std::string> notes;    // lines below the options

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/help/help_text.h"
+
 namespace detent::cli {
 
 namespace {
@@ -91,12 +93,9 @@ void write_option(const OptionEntry& option, std::string& out) {
 
 void write_synopsis(const std::string& name, const CommandEntry& command, std::string& out) {
   out += ".TP\n.BI " + in_quotes(name);
-  std::string arguments;
-  for (const OptionEntry& argument : command.arguments) {
-    const std::string word = argument.name + (argument.is_repeated ? "..." : "");
-    arguments += argument.is_required ? " " + word : " [" + word + "]";
-  }
-  out += (arguments.empty() ? "" : " " + in_quotes(arguments)) + "\n" + sentence(command.what);
+  const std::string arguments = arguments_of(command);
+  out +=
+      (arguments.empty() ? "" : " " + in_quotes(" " + arguments)) + "\n" + sentence(command.what);
   for (const OptionEntry& argument : command.arguments) {
     const bool says_more = argument.what.find_first_of(":;,") != std::string::npos;
     if (says_more) out += escaped(argument.name) + ": " + escaped(argument.what) + ".\n";

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/utf8.h"
 #include "base/wall_time.h"
 #include "detent/check.h"
 #include "protocol/json/problem.h"
@@ -55,6 +56,41 @@ void show_server_figures(std::ostream& out, const json::ServerStats& stats) {
   }
 }
 
+std::uint8_t byte_of(char c) { return static_cast<std::uint8_t>(c); }
+
+/// Whether a terminal shows this character of UTF-8 in its place. Control characters and those that
+/// break a line or turn its direction (U+2028 to U+202E, U+2066 to U+2069) are not shown.
+bool is_shown(std::string_view character) {
+  const std::uint8_t last = byte_of(character.back());
+  if (character.size() == 1) return last >= ' ' && last <= '~';
+  if (character.starts_with("\xC2")) return last >= 0xA0;
+  if (character.starts_with("\xE2\x80")) return last < 0xA8 || last > 0xAE;
+  if (character.starts_with("\xE2\x81")) return last < 0xA6 || last > 0xA9;
+  return true;
+}
+
+/// `text` with \xNN for each byte that is not part of a shown character, and for the characters in
+/// `escaped`.
+std::string with_shown_characters(std::string_view text, std::string_view escaped) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t size = std::max<std::size_t>(utf8_character_size(text), 1);
+    const std::string_view character = text.substr(0, size);
+    const bool is_valid = size > 1 || byte_of(character.front()) < 0x80;
+    if (is_valid && is_shown(character) && escaped.find(character) == std::string_view::npos) {
+      out += character;
+    } else {
+      for (const char c : character) {
+        out.append("\\x").push_back(kHex[byte_of(c) >> 4]);
+        out.push_back(kHex[byte_of(c) & 15]);
+      }
+    }
+    text.remove_prefix(size);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string counted(std::uint64_t count, std::string_view things) {
@@ -66,23 +102,10 @@ std::string printable(const client::Payload& payload) {
   std::string text = payload.data;
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
-  return text;
+  return with_shown_characters(text, "");
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    if (c >= ' ' && c <= '~' && c != '\\') {
-      out.push_back(c);
-      continue;
-    }
-    const auto byte = static_cast<std::uint8_t>(c);
-    out.append("\\x").push_back(kHex[byte >> 4]);
-    out.push_back(kHex[byte & 15]);
-  }
-  return out;
-}
+std::string printable(std::string_view text) { return with_shown_characters(text, "\\"); }
 
 void show_accepted(std::ostream& out, const client::ScheduledTask& task) {
   out << task.id << "  " << to_string(task.state) << "  " << format_rfc3339(task.due_at)
@@ -127,9 +150,11 @@ void show_tasks(std::ostream& out, std::span<const client::Task> tasks, std::siz
                     printable(task.payload)});
   }
   constexpr std::size_t kQueue = 1;
+  constexpr std::size_t kPriority = 4;
+  constexpr std::size_t kAttempts = 5;
   constexpr std::size_t kKey = 6;
   constexpr std::size_t kPayload = 7;
-  show_table(out, std::move(rows), columns, {kPayload, kKey, kQueue});
+  show_table(out, std::move(rows), columns, {kPayload, kKey, kQueue}, {kPriority, kAttempts});
 }
 
 void show_leased(std::ostream& out, std::span<const client::LeasedTask> tasks,
@@ -147,6 +172,9 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
                    std::span<const ClientResult<client::LeaseStatus>> outcomes) {
   DETENT_CHECK(leases.size() == outcomes.size());
   const auto shown = [](const ClientResult<client::LeaseStatus>& outcome) {
+    if (outcome && *outcome == client::LeaseStatus::conflict) {
+      return std::string("not held (expired, finished or unknown)");
+    }
     if (outcome) return std::string(to_string(*outcome));
     const Error error = to_error(outcome.error());
     return std::string(json::lease_status_of(error)) + ": " + printable(error.message);
@@ -243,11 +271,27 @@ void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t colu
 }
 
 void show_error(std::ostream& err, const Error& error) {
+  // The server answers so if a request has no token, or a token that it does not know.
+  if (error.code == ErrorCode::forbidden && error.message.starts_with("a token is needed")) {
+    err << "detent: token required: set DETENT_TOKEN or --token\n"
+           "If one is set, the server does not know it.\n";
+    return;
+  }
+  const bool is_of_connection =
+      error.code == ErrorCode::unavailable && error.message.starts_with("connect to ");
+  // These texts are from OpenSSL. tls_server_test.cc and cli_test.cc check that the client passes
+  // them on.
+  const std::size_t no_tls = error.message.find("wrong version number");
+  if (is_of_connection && no_tls != std::string::npos) {
+    err << "detent: " << printable(error.message.substr(0, no_tls))
+        << "server speaks plain HTTP; use http://\n";
+    return;
+  }
   err << "detent: " << printable(error.message);
-  if (!error.field.empty()) err << " (" << printable(error.field) << ')';
+  const bool has_field = !error.field.empty() && error.code != ErrorCode::not_found;
+  if (has_field) err << " (" << printable(error.field) << ')';
   err << '\n';
-  if (error.code != ErrorCode::unavailable || !error.message.starts_with("connect to ")) return;
-  // This text is from OpenSSL. tls_server_test.cc checks that the client passes it on.
+  if (!is_of_connection) return;
   if (error.message.find("certificate verify failed") != std::string::npos) {
     err << "Name the PEM file of the authority that signed the server's certificate with --ca FILE "
            "or DETENT_CA. The certificate must be valid for the host in the address.\n";

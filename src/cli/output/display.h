@@ -19,10 +19,11 @@
 
 namespace detent::cli {
 
-/// The payload on one line. Bytes are shown as in printable(text) below. In JSON a control
-/// character can only be white space, so it becomes a space.
+/// The payload on one line. Bytes are shown as in printable(text) below. White space of JSON
+/// becomes spaces, and its backslashes stay.
 std::string printable(const client::Payload& payload);
-/// `text` on one line: control characters, backslashes and bytes beyond ASCII are shown as \xNN.
+/// `text` on one line. Valid UTF-8 is shown as it is, except control characters and backslashes,
+/// which are shown as \xNN. So are bytes that are not UTF-8.
 std::string printable(std::string_view text);
 
 /// "1 task", "2 tasks". `things` is a plural that ends in "s".
@@ -47,7 +48,8 @@ inline constexpr std::string_view kSomeQueuesOnly =
 void show_stats(std::ostream& out, const json::ServerStats& stats, std::size_t columns);
 /// One row per bin. On a terminal (`columns` > 0) each row has a bar.
 void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns);
-/// Prints "detent: MESSAGE (FIELD)". If the connection failed, a second line says what can help.
+/// Prints "detent: MESSAGE (FIELD)", and no field if something was not found. If the connection
+/// failed, a second line says what can help.
 void show_error(std::ostream& err, const Error& error);
 
 }  // namespace detent::cli

@@ -22,6 +22,50 @@ TEST(Display, ATerminalGetsPrintableBytesOnOneLine) {
             "a\\x00\\x1b[31m\\xff\\x5c");
 }
 
+TEST(Display, ValidUtf8IsShownAsText) {
+  for (const char* text : {"ключ", "订单", "é", "👍", "a\xC2\xA0z"}) {
+    EXPECT_EQ(printable(text), text);
+    EXPECT_EQ(printable({client::Payload::Kind::bytes, text}), text);
+    EXPECT_EQ(printable({client::Payload::Kind::json, text}), text);
+  }
+  // Truncated, overlong and surrogate bytes, and a control character of the upper half.
+  EXPECT_EQ(printable("\xD0"), "\\xd0");
+  EXPECT_EQ(printable("\xC0\x80z"), "\\xc0\\x80z");
+  EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(printable("\xC2\x9B"), "\\xc2\\x9b");
+  // Characters that break a line, or show the following text from right to left.
+  EXPECT_EQ(printable("\xE2\x80\xA8"), "\\xe2\\x80\\xa8");
+  EXPECT_EQ(printable("a\xE2\x80\xAEz"), "a\\xe2\\x80\\xaez");
+  EXPECT_EQ(printable("\xE2\x81\xA6"), "\\xe2\\x81\\xa6");
+  EXPECT_EQ(printable({client::Payload::Kind::json, "\"\xC2\x9B\x7F\\n\""}),
+            "\"\\xc2\\x9b\\x7f\\n\"");
+}
+
+TEST(Display, ANarrowListLeavesOutPriorityAndAttemptsBeforeItCutsThePayload) {
+  const client::Task task{.id = 256,
+                          .queue = "mail",
+                          .state = client::TaskState::dead,
+                          .due_at = kAt,
+                          .payload = {.data = R"({"to":"ada@example.org","n":12345})"},
+                          .priority = 1024,
+                          .attempts = 25};
+  const auto shown = [&task](std::size_t columns) {
+    std::ostringstream out;
+    show_tasks(out, std::array{task}, columns);
+    return out.str();
+  };
+  EXPECT_EQ(
+      shown(80),
+      "ID   QUEUE  STATE  DUE AT                    KEY  PAYLOAD\n"
+      "256  mail   dead   2026-01-02T03:04:05.678Z  -    {\"to\":\"ada@example.org\",\"n\":1…\n");
+  EXPECT_EQ(shown(85),
+            "ID   QUEUE  STATE  DUE AT                    ATTEMPTS  KEY  PAYLOAD\n"
+            "256  mail   dead   2026-01-02T03:04:05.678Z  25        -    "
+            "{\"to\":\"ada@example.org\",…\n");
+  EXPECT_NE(shown(94).find("PRIORITY"), std::string::npos);
+  EXPECT_NE(shown(0).find("PRIORITY"), std::string::npos);
+}
+
 TEST(Display, AnAcceptedTaskIsOneLineThatBeginsWithItsId) {
   std::ostringstream out;
   show_accepted(out, {256, "q", client::TaskState::scheduled, kAt});
@@ -86,7 +130,8 @@ TEST(Display, OutcomesStandBesideTheirLeases) {
   std::ostringstream out;
   show_outcomes(out, leases, outcomes);
   EXPECT_EQ(out.str(),
-            "3-17   done\nx\\x0a  conflict\n3-18   error: bad record\n"
+            "3-17   done\nx\\x0a  not held (expired, finished or unknown)\n"
+            "3-18   error: bad record\n"
             "3-19   unavailable: shard 3 is away\n");
 }
 
@@ -177,7 +222,18 @@ TEST(Display, AnErrorNamesItsField) {
   std::ostringstream err;
   show_error(err, {ErrorCode::invalid_argument, "must be positive\x1B", "delay"});
   show_error(err, {ErrorCode::unavailable, "gone", ""});
-  EXPECT_EQ(err.str(), "detent: must be positive\\x1b (delay)\ndetent: gone\n");
+  show_error(err, {ErrorCode::not_found, "no queue named 'nope'", "queue"});
+  EXPECT_EQ(err.str(),
+            "detent: must be positive\\x1b (delay)\ndetent: gone\ndetent: no queue named 'nope'\n");
+}
+
+TEST(Display, AMissingTokenIsExplained) {
+  std::ostringstream err;
+  show_error(err, {ErrorCode::forbidden, "a token is needed: Authorization: Bearer dt_...", ""});
+  EXPECT_TRUE(err.str().starts_with("detent: token required: set DETENT_TOKEN or --token\n"));
+  err.str("");
+  show_error(err, {ErrorCode::forbidden, "the token does not allow this", ""});
+  EXPECT_EQ(err.str(), "detent: the token does not allow this\n");
 }
 
 }  // namespace

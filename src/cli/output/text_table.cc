@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -114,6 +115,26 @@ void show_lines(std::ostream& out, const std::vector<Row>& rows, std::size_t col
   }
 }
 
+std::size_t width_of_table(const std::vector<std::size_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), std::size_t{0}) + 2 * (widths.size() - 1);
+}
+
+/// Removes the columns `drops` while the first column of `cuts` would be cut to less than kGood
+/// characters. Then `cuts` has the new places of its columns.
+void drop_columns(std::vector<Row>& rows, std::size_t columns, std::vector<std::size_t> drops,
+                  std::vector<std::size_t>& cuts) {
+  constexpr std::size_t kGood = 24;
+  for (auto drop = drops.begin(); drop != drops.end(); ++drop) {
+    const std::vector<std::size_t> widths = widths_of(rows);
+    const std::size_t first = widths[cuts.front()];
+    if (width_of_table(widths) - first + std::min(first, kGood) <= columns) return;
+    const std::size_t gone = *drop;
+    for (Row& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(gone));
+    for (std::size_t& cut : cuts) cut -= cut > gone ? 1 : 0;
+    for (std::size_t& later : drops) later -= later > gone ? 1 : 0;
+  }
+}
+
 }  // namespace
 
 void show_table(std::ostream& out, const std::vector<Row>& rows) {
@@ -121,14 +142,15 @@ void show_table(std::ostream& out, const std::vector<Row>& rows) {
 }
 
 void show_table(std::ostream& out, std::vector<Row> rows, std::size_t columns,
-                std::initializer_list<std::size_t> cuts) {
+                std::initializer_list<std::size_t> cuts, std::initializer_list<std::size_t> drops) {
   constexpr std::size_t kLeast = 8;
-  for (const std::size_t column : cuts) {
+  std::vector<std::size_t> places(cuts);
+  if (columns > 0) drop_columns(rows, columns, drops, places);
+  for (const std::size_t column : places) {
     if (columns == 0) break;
     const std::vector<std::size_t> widths = widths_of(rows);
     if (column >= widths.size()) continue;
-    const std::size_t all =
-        std::accumulate(widths.begin(), widths.end(), std::size_t{0}) + 2 * (widths.size() - 1);
+    const std::size_t all = width_of_table(widths);
     if (all <= columns) break;
     const std::size_t others = all - widths[column];
     const std::size_t room = columns > others + kLeast ? columns - others : kLeast;

@@ -23,8 +23,11 @@ using Row = std::vector<std::string>;
 void show_table(std::ostream& out, const std::vector<Row>& rows);
 /// Prints a table that is at most `columns` wide; 0 means no limit. `cuts` are the numbers, from 0,
 /// of the table columns that may be cut. The first of them is cut to eight characters before the
-/// next one is cut. If the table is still too wide, whole lines are cut.
+/// next one is cut. If the table is still too wide, whole lines are cut. `drops` are table columns
+/// that are left out, one after the other, before the first of `cuts` is cut to less than 24
+/// characters. Requires: if there are `drops`, each row has all table columns, and `cuts` has one.
 void show_table(std::ostream& out, std::vector<Row> rows, std::size_t columns,
-                std::initializer_list<std::size_t> cuts);
+                std::initializer_list<std::size_t> cuts,
+                std::initializer_list<std::size_t> drops = {});
 
 }  // namespace detent::cli

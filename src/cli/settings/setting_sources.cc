@@ -34,7 +34,8 @@ std::string name_of(const CLI::Option& option) { return option.get_lnames().fron
 
 SettingKind kind_of(const CLI::Option& option) {
   if (option.get_expected_max() == 0) return SettingKind::yes_or_no;
-  return option.get_type_name() == "N" ? SettingKind::number : SettingKind::text;
+  const std::string type = option.get_type_name();  // "N", or with its range: "N:1 to 256"
+  return type == "N" || type.starts_with("N:") ? SettingKind::number : SettingKind::text;
 }
 
 const char* to_string(SettingKind kind) {
@@ -64,6 +65,9 @@ Result<void> check_names(const std::vector<FileSetting>& in_file,
     if (option == options.end()) {
       return wrong(setting.place + ": there is no setting '" + setting.name + "'" +
                    suggestion(setting.name, names_of(options)));
+    }
+    if (kind_of(**option) == SettingKind::text && setting.kind != SettingKind::text) {
+      return wrong(setting.place + ": " + put_in_quotes(setting.name, setting.value));
     }
     if (kind_of(**option) != setting.kind) {
       return wrong(setting.place + ": " + setting.name + " must be " +

@@ -44,6 +44,37 @@ std::string name_of_type(toml::node_type type) {
   return "of another type";
 }
 
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  return std::string(text.substr(begin, text.find_last_not_of(" \t") + 1 - begin));
+}
+
+/// Whether `value` is printable text that is no value of TOML, such as 1G or debug.
+bool lacks_quotes(std::string_view value) {
+  const bool is_plain = std::ranges::all_of(value, [](char c) {
+    return c >= ' ' && c <= '~' && std::string_view("\"'\\[]{}").find(c) == std::string_view::npos;
+  });
+  const bool is_number = value.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_plain && !is_number && value != "true" && value != "false";
+}
+
+/// The error about the first fault in the text of a file. A common fault is a text without quotes,
+/// which TOML takes for a number.
+Error first_fault(std::string_view text, const std::string& file, const toml::parse_error& error) {
+  constexpr std::string_view kNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+  for (std::size_t line = 1; line < error.source().begin.line; ++line) {
+    text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
+  }
+  const std::string_view line = text.substr(0, text.find_first_of("\r\n#"));
+  const std::size_t equals = std::min(line.find('='), line.size());
+  const std::string name = trimmed(line.substr(0, equals));
+  const std::string value = trimmed(line.substr(std::min(equals + 1, line.size())));
+  const bool is_setting = !name.empty() && name.find_first_not_of(kNames) == std::string::npos;
+  return wrong(place_of(file, error.source()), is_setting && lacks_quotes(value)
+                                                   ? put_in_quotes(name, value)
+                                                   : std::string(error.description()));
+}
+
 Result<FileSetting> read_setting(std::string name, const toml::node& node, std::string place) {
   FileSetting setting{.name = std::move(name), .value = "", .place = std::move(place)};
   if (const auto* text = node.as_string()) {
@@ -84,12 +115,13 @@ Result<std::optional<std::string>> read_text(const std::string& path) {
 
 }  // namespace
 
+std::string put_in_quotes(const std::string& name, const std::string& value) {
+  return "put text in quotes: " + name + " = \"" + value + "\"";
+}
+
 Result<std::vector<FileSetting>> parse_settings(std::string_view text, const std::string& file) {
   const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    return wrong(place_of(file, parsed.error().source()),
-                 std::string(parsed.error().description()));
-  }
+  if (!parsed) return first_fault(text, file, parsed.error());
   using Entry = std::pair<std::string_view, const toml::node*>;
   std::vector<Entry> entries;  // sorted by line, so that an error names the first bad line
   for (const auto& [key, node] : parsed.table()) entries.emplace_back(key.str(), &node);

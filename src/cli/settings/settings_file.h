@@ -22,6 +22,9 @@ struct FileSetting {
 /// The largest accepted file, in bytes.
 inline constexpr std::size_t kLargestSettingsFile = 1 << 20;
 
+/// The message about a text without quotes: "put text in quotes: memory = \"1G\"".
+std::string put_in_quotes(const std::string& name, const std::string& value);
+
 /// Returns the settings in `text`, in the order of their lines. Errors: `invalid_argument` for text
 /// that is not TOML, a repeated name, a table, or a value of another type. The message begins with
 /// `file` and the line.

@@ -263,8 +263,19 @@ TEST_F(Settings, AnErrorInAFileNamesItsLine) {
   EXPECT_EQ(told_of("config = \"x\"\n"), all + ":1: there is no setting 'config'\n");
   EXPECT_EQ(told_of("help = true\n"),
             all + ":1: there is no setting 'help'; did you mean 'http'?\n");
-  EXPECT_EQ(told_of("memory = 512\n"), all + ":1: memory must be a string in quotes\n");
-  EXPECT_EQ(told_of("memory = true\n"), all + ":1: memory must be a string in quotes\n");
+  EXPECT_EQ(told_of("memory = 512\n"), all + ":1: put text in quotes: memory = \"512\"\n");
+  EXPECT_EQ(told_of("# a\nmemory = 1G  # b\n"), all + ":2: put text in quotes: memory = \"1G\"\n");
+  EXPECT_EQ(told_of("\r\nlog-level=debug\r\n"),
+            all + ":2: put text in quotes: log-level = \"debug\"\n");
+  EXPECT_EQ(told_of("shards = 1\nshards = 2\n").find("quotes"), std::string::npos);
+  EXPECT_EQ(told_of("memory size = 1G\n").find("quotes"), std::string::npos);
+  EXPECT_EQ(told_of("memory =\n").find("quotes"), std::string::npos);
+  EXPECT_EQ(told_of("memory = \"1G\n").find("quotes: "), std::string::npos);
+  EXPECT_EQ(told_of("shards = \"16\"\n"),
+            all + ":1: shards must be a whole number, without quotes\n");
+  EXPECT_EQ(told_of("shards = 0\n"),
+            all + ":1: shards: must be a whole number from 1 to 256, got '0'\n");
+  EXPECT_EQ(told_of("memory = true\n"), all + ":1: put text in quotes: memory = \"true\"\n");
   EXPECT_EQ(told_of("[http]\nport = 1\n"),
             all +
                 ":1: http must be a string in quotes, a whole number, true or false, but it is a "

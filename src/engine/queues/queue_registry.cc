@@ -11,8 +11,8 @@ namespace detent {
 
 Error no_queue(std::string_view name) {
   const std::string which =
-      is_queue_name(name) ? " '" + std::string(name) + "'" : " with this name";
-  return {ErrorCode::not_found, "there is no queue" + which, "queue"};
+      is_queue_name(name) ? "named '" + std::string(name) + "'" : "with this name";
+  return {ErrorCode::not_found, "no queue " + which, "queue"};
 }
 
 Queue* QueueRegistry::find(const std::string& name) const noexcept {

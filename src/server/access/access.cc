@@ -19,9 +19,13 @@ Error wrong(const std::string& file, const std::string& what) {
   return Error{ErrorCode::invalid_argument, "--auth " + file + ": " + what, "auth"};
 }
 
+Error cannot(const std::string& what) {
+  return Error{ErrorCode::invalid_argument, "--auth: cannot " + what, "auth"};
+}
+
 Result<AccessRules> read_rules(const std::string& file) {
   struct stat status {};
-  if (stat(file.c_str(), &status) != 0) return wrong(file, std::strerror(errno));
+  if (stat(file.c_str(), &status) != 0) return cannot("read " + file + ": " + std::strerror(errno));
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return wrong(file, "users other than the owner can write the file: run chmod go-w " + file);
   }
@@ -29,6 +33,7 @@ Result<AccessRules> read_rules(const std::string& file) {
     log_warning("every user of this machine can read the token file", {{"file", file}});
   }
   const Result<std::string> text = read_file(file, kLargestFile);
+  if (!text && text.error().code == ErrorCode::unavailable) return cannot(text.error().message);
   if (!text) return wrong(file, text.error().message);
   return AccessRules::parse(*text, file);
 }

@@ -22,7 +22,7 @@ Role role_with(std::vector<Grant> grants) {
 
 TEST(AccessRules, ATokenIsFoundByItself) {
   const auto rules =
-      AccessRules::parse(token_lines("shop", "dt_a", R"("produce:orders.", "read")") +
+      AccessRules::parse(token_lines("shop", "dt_a", R"("produce:orders:eu:", "read")") +
                              token_lines("ops", "dt_b", R"("admin")"),
                          "tokens");
   ASSERT_TRUE(rules) << rules.error().message;
@@ -30,7 +30,7 @@ TEST(AccessRules, ATokenIsFoundByItself) {
   const Role* const shop = rules->find("dt_a");
   ASSERT_NE(shop, nullptr);
   EXPECT_EQ(shop->name, "shop");
-  EXPECT_EQ(shop->grants, (std::vector<Grant>{{Scope::produce, "orders."}, {Scope::read, ""}}));
+  EXPECT_EQ(shop->grants, (std::vector<Grant>{{Scope::produce, "orders:eu:"}, {Scope::read, ""}}));
   ASSERT_NE(rules->find("dt_b"), nullptr);
   EXPECT_EQ(rules->find("dt_b")->name, "ops");
 }

@@ -85,12 +85,14 @@ TEST_F(AccessTest, AFolderIsRefused) {
   std::filesystem::remove(folder);
   ASSERT_FALSE(access);
   EXPECT_EQ(access.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(access.error().message, "--auth: cannot read " + folder + ": Is a directory");
 }
 
 TEST_F(AccessTest, AFileThatIsNotThereIsRefused) {
   const auto access = Access::load(file_);
   ASSERT_FALSE(access);
-  EXPECT_NE(access.error().message.find(file_), std::string::npos);
+  EXPECT_EQ(access.error().message,
+            "--auth: cannot read " + file_ + ": No such file or directory");
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ TEST(Metrics, AHistogramsBucketsAreCumulativeAndInSeconds) {
 TEST(Metrics, QueuesThatAreNotShownCountAsOther) {
   EngineStats stats{.all = {.scheduled = 5, .ready = 10, .dead = 7},
                     .queue_count = 3,
-                    .queues = {{.queue = "a", .ready = 4}, {.queue = "b", .dead = 7}}};
+                    .queues = {{.queue = "a:eu", .ready = 4}, {.queue = "b", .dead = 7}}};
   std::string text = render_metrics(stats, {});
-  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="a",state="ready"} 4)")) << text;
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="a:eu",state="ready"} 4)")) << text;
   EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="scheduled"} 5)"));
   EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="ready"} 6)"));
   EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="dead"} 0)"));

@@ -294,6 +294,21 @@ TEST_F(RoutesQueuesTest, AQueueIsShownWithItsCountsAndSettings) {
   EXPECT_EQ(all[1], view);
 }
 
+TEST_F(RoutesQueuesTest, ANameMayHaveColons) {
+  const std::string id = schedule(R"({"queue":"orders:eu","key":"k:1"})");
+  schedule(R"({"queue":"orders"})");
+  EXPECT_EQ(queue("orders:eu").stats.ready, 1U);
+  EXPECT_EQ(queue("orders%3Aeu").stats.ready, 1U);
+  EXPECT_NE(send("GET", "/v1/queues/orders:eu/keys/k:1").body.find(id), std::string::npos);
+  for (const char* name : {"orders:eu", "orders%3aeu"}) {
+    const HttpResponse list = send("GET", "/v1/tasks?limit=1&queue=" + std::string(name));
+    EXPECT_NE(list.body.find(id), std::string::npos) << list.body;
+  }
+  EXPECT_EQ(send("POST", "/v1/queues/orders:eu/pause").status, 200);
+  EXPECT_EQ(send("POST", "/v1/queues/orders:eu/resume").status, 200);
+  EXPECT_EQ(lease("orders:eu").at(0).queue, "orders:eu");
+}
+
 TEST_F(RoutesQueuesTest, AQueueThatWorkersOnlyWaitForIsNotListed) {
   EXPECT_TRUE(lease("q").empty());
   const auto worker = new_client();

@@ -157,7 +157,7 @@ TEST_F(ClientServerTest, AWrongTaskAmongManyFailsAlone) {
 
 TEST_F(ClientServerTest, OddNamesAndPayloadsComeBackUnchanged) {
   const std::string key = "é?#%\"🕰";
-  for (const std::string& name : {std::string("A-+/;.$_()z9"), std::string(200, 'q'),
+  for (const std::string& name : {std::string("A-+/;:.$_()z9"), std::string(200, 'q'),
                                   std::string("/"), std::string("."), std::string("..")}) {
     (void)client().schedule({.queue = name, .key = key}).value();
     EXPECT_EQ(client().queue(name).value().ready, 1U);

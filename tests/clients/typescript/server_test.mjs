@@ -10,7 +10,7 @@ import * as detent from '../../../clients/typescript/dist/index.js';
 import { RealServer } from './real_server.mjs';
 
 const { Client, Worker } = detent;
-const names = ['a', 'A-+/;.$_()z9', 'q'.repeat(200), '/', 'a//b', '$(x)'];
+const names = ['a', 'A-+/;:.$_()z9', 'q'.repeat(200), '/', 'a//b', '$(x)'];
 const payloads = [null, true, 0, -1, 2 ** 53, 1.5, '', 'é\n"\\\u2028\0🕰', [], {},
   { '': [{ a: null }] }, new Uint8Array(), new Uint8Array([0, 255, 13, 10]), 'x'.repeat(60_000)];
 

@@ -67,8 +67,7 @@ Result<void> make_folder(const std::string& path) {
 }
 
 Error in_use(const std::string& path) {
-  return folder_error(ErrorCode::unavailable, path,
-                      "is in use by another process, or by this one already");
+  return folder_error(ErrorCode::unavailable, path, "is in use by another process");
 }
 
 Error was_replaced(const std::string& path) {

@@ -45,7 +45,7 @@ TEST(DataFolder, IsLockedUntilItIsDestroyed) {
     const Error error = refusal(path);
     EXPECT_EQ(error.code, ErrorCode::unavailable);
     EXPECT_EQ(error.message,
-              "data folder '" + path + "' is in use by another process, or by this one already");
+              "data folder '" + path + "' is in use by another process");
   }
   EXPECT_TRUE(DataFolder::open(path));
 }
