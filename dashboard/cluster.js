@@ -3,10 +3,9 @@ import { get } from './api.js';
 import { every, h, replace } from './dom.js';
 import { bytes, count, duration, localTime, plural } from './format.js';
 import { onLive } from './live.js';
+import { fact } from './parts.js';
 
 export const title = 'Cluster';
-
-const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 
 const ALONE = () => h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, 'This server is not part of a cluster.'),
   h('p', { class: 'sub' }, 'It serves all queues itself. If it is down, no other server takes over: all tasks wait on its disk until it is back.')));

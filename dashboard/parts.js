@@ -1,9 +1,34 @@
 // Small elements that several views use.
 import { access, whyNoChange } from './api.js';
-import { h } from './dom.js';
+import { h, setText } from './dom.js';
 import { tell } from './dialog.js';
 
 export const stateNode = (state) => h('span', { class: 'state', 'data-state': state }, state);
+
+/** A line of a list of facts (dl.facts). */
+export const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
+
+/** A figure with its name: {element, set(text, title)}. */
+export function tile(name, hint, { link = null, isSmall = false } = {}) {
+  const value = h('span', { class: 'value' }, '–');
+  const element = h(link ? 'a' : 'div', { class: isSmall ? 'card tile small' : 'card tile', href: link },
+    h('span', { class: 'name' }, name), value, h('span', { class: 'hint' }, hint));
+  return { element, set(text, full) {
+    setText(value, text);
+    if (full) value.title = full;
+  } };
+}
+
+/** A row of buttons of which one is pressed: {element, press(value)}. `choices`: [value, text]. */
+export function tabs(label, choices, onChoice) {
+  const buttons = choices.map(([value, text]) => h('button', { type: 'button', onclick: () => {
+    press(value);
+    onChoice(value);
+  } }, text));
+  const press = (value) => buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(choices[i][0] === value)));
+  press(choices[0][0]);
+  return { element: h('div', { class: 'tabs', role: 'group', 'aria-label': label }, buttons), press };
+}
 
 /** Text that can be copied with one click. */
 export function copyable(text, label) {

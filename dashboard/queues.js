@@ -1,10 +1,10 @@
 // Queues: their tasks, their limits, and the reason why tasks wait; pause, resume, redrive and purge.
-import { call, get } from './api.js';
-import { attempt, confirmed } from './dialog.js';
+import { get } from './api.js';
 import { breakable, every, h, replace, setText } from './dom.js';
 import { bytes, compact, count, duration, plural } from './format.js';
 import { onLive } from './live.js';
-import { action, firstSteps, NO_VISIBLE_TASKS } from './parts.js';
+import { firstSteps, NO_VISIBLE_TASKS } from './parts.js';
+import { linkOf, queueActions, tasksOf } from './queue_actions.js';
 import { makeTable } from './table.js';
 import { whyQueueWaits } from './why.js';
 
@@ -13,40 +13,10 @@ const SHOWN = 200; // lines at first; a filter finds other queues
 const MOST = 1_000; // number of requested queues: those with most tasks
 const OLDEST = 200; // further requested queues: those whose tasks wait longest, even if few
 
-const pathOf = (name, verb = '') => `/v1/queues/${encodeURIComponent(name)}${verb && '/' + verb}`;
-const tasksOf = (queue, state = '') => '#/tasks?' + new URLSearchParams(state ? { queue, state } : { queue });
-
 /** "50/s, 4 leases, 10,000 tasks" */
 export function limitsOf({ rate, concurrency, max_tasks: tasks, max_bytes: size }) {
   return [rate !== null && `${count(rate)}/s`, concurrency !== null && plural(concurrency, 'lease'),
     tasks !== null && plural(tasks, 'task'), size !== null && bytes(size)].filter(Boolean).map((limit) => limit.replace(' ', '\u00a0')).join(', ') || '–';
-}
-
-async function purge({ queue, scheduled, ready, dead }, reload) {
-  const sum = scheduled + ready + dead;
-  const text = `${plural(sum, 'task')} will be deleted for good: ${count(scheduled)} scheduled, ${count(ready)} ready, ` +
-    `${count(dead)} dead. Leased tasks stay.`;
-  if (!await confirmed(`Purge ${queue}?`, text, 'Purge', { typed: queue })) return;
-  await attempt(() => call('POST', pathOf(queue, 'purge')), ({ count: n }) => `${plural(n, 'task')} removed from ${queue}.`);
-  reload();
-}
-
-async function redrive({ queue, dead }, reload) {
-  const text = `${plural(dead, 'dead task')} will be due now, with all attempts again.`;
-  if (!await confirmed(`Redrive ${queue}?`, text, 'Redrive', { kind: 'primary' })) return;
-  await attempt(() => call('POST', pathOf(queue, 'redrive')), ({ count: n }) => `${plural(n, 'task')} of ${queue} due again.`);
-  reload();
-}
-
-function actionsOf(queue, reload, signal) {
-  const { paused } = queue.settings;
-  const toggle = () => attempt(() => call('POST', pathOf(queue.queue, paused ? 'resume' : 'pause')),
-    paused ? `${queue.queue} is resumed: its tasks are handed out again.` : `${queue.queue} is paused: its tasks wait.`).then(reload);
-  const rest = queue.scheduled + queue.ready + queue.dead;
-  return h('div', { class: 'buttons' },
-    queue.dead > 0 && action('Redrive', () => redrive(queue, reload), { signal }),
-    action(paused ? 'Resume' : 'Pause', toggle, { signal }),
-    action('Purge', () => purge(queue, reload), { kind: rest > 0 ? 'danger' : null, signal }));
 }
 
 function number(label, name) {
@@ -66,7 +36,7 @@ function waitNode(why, queue) {
 function columnsOf(reload, signal) {
   return [
     { label: 'Queue', kind: 'title', sort: ({ queue }) => queue, of: ({ queue }) => queue,
-      cell: ({ queue }) => h('a', { href: tasksOf(queue) }, breakable(queue)) },
+      cell: ({ queue }) => h('a', { href: linkOf(queue) }, breakable(queue)) },
     number('Scheduled', 'scheduled'), number('Ready', 'ready'), number('Leased', 'leased'), number('Dead', 'dead'),
     { label: 'Oldest ready', kind: 'number', sort: (queue) => queue.oldest_ready_age_ms ?? -1,
       of: (queue) => duration(queue.oldest_ready_age_ms), cell: (queue) => duration(queue.oldest_ready_age_ms) },
@@ -76,7 +46,7 @@ function columnsOf(reload, signal) {
         : waitNode(whyQueueWaits(queue), queue)) },
     { label: 'Limits', kind: 'wide', cell: (queue) => limitsOf(queue.settings) },
     { label: 'Actions', kind: 'actions', of: (queue) => `${queue.settings.paused} ${queue.scheduled + queue.ready} ${queue.dead}`,
-      cell: (queue) => actionsOf(queue, reload, signal) },
+      cell: (queue) => h('div', { class: 'buttons' }, queueActions(queue, reload, signal)) },
   ];
 }
 

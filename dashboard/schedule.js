@@ -4,7 +4,7 @@ import { call, get } from './api.js';
 import { attempt, confirmed } from './dialog.js';
 import { every, h, replace } from './dom.js';
 import { count, duration, fromNow, timeNode, viewerZone, zoneTime } from './format.js';
-import { action, stateNode } from './parts.js';
+import { action, fact, stateNode } from './parts.js';
 import { indented, rawMember } from './raw_json.js';
 import { showForm } from './schedule_form.js';
 import { bothZones, lastNode, outcomesOf, pathOf, scheduleActions } from './schedules.js';
@@ -12,7 +12,6 @@ import { makeTable } from './table.js';
 
 export const title = 'Schedule';
 
-const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 const MISFIRE = { skip: 'pass without a task', once: 'one task for the last of them', all: 'a task for each' };
 const OVERLAP = { allow: 'another task is created', skip: 'it passes without a task', queue_one: 'its task is created when the last task ends' };
 

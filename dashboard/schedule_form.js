@@ -3,21 +3,13 @@
 import { call, withQuery } from './api.js';
 import { tell } from './dialog.js';
 import { debounce, h, replace } from './dom.js';
-import { fromInput, toInput, viewerZone, zoneTime } from './format.js';
+import { durationText, fromInput, toInput, viewerZone, zoneTime } from './format.js';
 import { offWhenRefused } from './parts.js';
 import { rawMember, withRaw } from './raw_json.js';
 
 /** Members of PUT that the form does not show are sent back unchanged. */
 const KEPT = ['gap', 'repeat', 'priority', 'max_attempts', 'visibility_timeout_ms', 'backoff', 'count', 'start', 'end',
   'jitter_ms', 'misfire_grace_ms', 'misfire_limit', 'payload_base64'];
-
-const DAY = 86_400_000;
-const UNITS = [['d', DAY], ['h', 3_600_000], ['m', 60_000], ['s', 1_000], ['ms', 1]];
-/** 900000 → "15m": exact, as the server reads it. */
-export const durationText = (ms) => {
-  const [unit, size] = UNITS.find(([, one]) => ms % one === 0);
-  return ms / size + unit;
-};
 
 const select = (values, chosen) => h('select', {}, values.map(([value, text]) =>
   h('option', { value, selected: value === chosen }, text)));

@@ -139,7 +139,7 @@ const TELL = {
   dead(task) {
     return { kind: 'bad', headline: `It is dead: ${task.attempts >= task.max_attempts ? `all ${plural(task.max_attempts, 'attempt')} failed` : 'it was buried'}.`,
       points: [task.history.at(-1)?.error ? `The last one said: “${task.history.at(-1).error}”` : null,
-        spentSentence(task), 'It stays dead until somebody acts. “Run now” gives it all its attempts again.'] };
+        spentSentence(task), 'It stays dead until somebody acts. “Retry” gives it all its attempts again.'] };
   },
   completed(task) {
     const last = task.history.at(-1);

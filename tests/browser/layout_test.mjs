@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { expectNoSidewaysScroll, shows, startServer, until, withPage } from './harness.mjs';
 import { fill } from './lifelike.mjs';
 
-const VIEWS = ['now', 'wheel', 'forecast', 'queues', 'tasks', 'schedules', 'schedule', 'schedule/month-end-report', 'schedule/invoices/edit', 'cluster'];
+const VIEWS = ['now', 'wheel', 'forecast', 'queues', 'queue/hooks', 'tasks', 'tasks?state=dead', 'errors', 'workers', 'schedules', 'schedule', 'schedule/month-end-report', 'schedule/invoices/edit', 'cluster'];
 
 describe('The page', () => {
   let server;
@@ -82,7 +82,7 @@ describe('The page', () => {
 
   test('is used with the keyboard alone', () => withPage(server, 'now', async (page) => {
     await shows(page, '.status', 'live');
-    for (const [key, heading] of [['w', 'The wheel'], ['f', 'Forecast'], ['q', 'Queues'], ['t', 'Tasks'], ['s', 'Schedules'], ['c', 'Cluster'], ['n', 'Now']]) {
+    for (const [key, heading] of [['w', 'The wheel'], ['f', 'Forecast'], ['q', 'Queues'], ['t', 'Tasks'], ['e', 'Errors'], ['o', 'Workers'], ['s', 'Schedules'], ['c', 'Cluster'], ['n', 'Now']]) {
       await page.keyboard.press('g');
       await page.keyboard.press(key);
       await shows(page, 'h1', heading);

@@ -23,7 +23,7 @@ describe('an empty server', () => {
   }));
 
   test('has every view without an error', () => withPage(server, '', async (page) => {
-    for (const name of ['Now', 'Wheel', 'Forecast', 'Queues', 'Tasks', 'Schedules', 'Cluster']) {
+    for (const name of ['Now', 'Queues', 'Tasks', 'Errors', 'Workers', 'Schedules', 'Wheel', 'Forecast', 'Cluster']) {
       await page.getByRole('link', { name, exact: true }).click();
       await shows(page, 'h1', name === 'Wheel' ? /wheel/i : name);
       assert.equal(await page.locator('nav [aria-current]').textContent(), name);

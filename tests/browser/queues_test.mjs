@@ -106,6 +106,53 @@ describe('Queues', () => {
     });
   });
 
+  test('opens the page of a queue, with its limits, receiver and workers', async () => {
+    await server.call('POST', '/v1/tasks', { queue: 'mail' });
+    await server.call('POST', '/v1/queues/mail/lease', { wait: '5s', worker: 'mailer-1' });
+    await withPage(server, 'queues', async (page) => {
+      await page.getByRole('link', { name: 'mail', exact: true }).click();
+      await shows(page, 'h1', 'mail');
+      await shows(page, '.facts', /leases at a time\s*4, 1 used/);
+      await shows(page, '.facts', 'workers that lease them');
+      await shows(page, 'tr', /mailer-1\s*1\s*task \d+ for/);
+      await page.goto(`${server.url}/#/workers`);
+      await shows(page, 'tr', /mailer-1\s*1\s*mail/);
+    });
+  });
+
+  test('counts what happens to a queue while its page is open', () => withPage(server, 'queue/busy', async (page) => {
+    await shows(page, '.verdict', 'There is no such queue');
+    await server.call('POST', '/v1/tasks/batch', Array.from({ length: 9 }, () => ({ queue: 'busy', max_attempts: 1 })));
+    await shows(page, '.verdict', /9 tasks are ready, the oldest for .*: no worker/);
+    const { tasks } = await server.call('POST', '/v1/queues/busy/lease', { max: 9 });
+    const leases = tasks.map(({ lease }) => lease);
+    await server.call('POST', '/v1/leases/fail', { leases: leases.slice(0, 3), error: 'no route to host' });
+    await server.call('POST', '/v1/leases/complete', { leases: leases.slice(3) });
+    const last = (label) => page.locator('.u-series', { hasText: label }).locator('.u-value').first().textContent();
+    await until('its rates', async () => parseFloat(await last('completed')) > parseFloat(await last('died')) && parseFloat(await last('died')) > 0);
+    await shows(page, 'tr', 'no route to host');
+  }, { expected: [/404/] }));
+
+  test('changes the settings of a queue, and says which are wrong', () => withPage(server, 'queue/orders.cancel', async (page) => {
+    await page.getByRole('button', { name: 'Edit settings …' }).click();
+    await page.getByLabel('Rate: tasks a second').fill('0');
+    await press(page, 'Save');
+    await shows(page, 'dialog .wrong', /rate/);
+    await page.getByLabel('Rate: tasks a second').fill('25');
+    await page.getByLabel('Visibility timeout').fill('90s');
+    await page.getByLabel('Backoff, first').fill('5s');
+    await press(page, 'Save');
+    await shows(page, 'dialog .wrong', 'The backoff needs both durations');
+    await page.getByLabel('Backoff, longest').fill('2m');
+    await page.getByLabel(/^Webhook/).fill('https://example.org/hook');
+    await press(page, 'Save');
+    await shows(page, '.facts', '25 tasks a second');
+    await shows(page, '.facts', "the webhook https://example.org/hook · signed with the server's key");
+    const { settings } = await server.call('GET', '/v1/queues/orders.cancel');
+    assert.deepEqual([settings.rate, settings.visibility_timeout_ms, settings.backoff], [25, 90_000, { initial_ms: 5_000, max_ms: 120_000 }]);
+    assert.equal(settings.max_tasks, null);
+  }, { expected: [/400/] }));
+
   test('says what the server refuses', () => withPage(server, 'queues', async (page) => {
     await page.route('**/pause', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json',
       body: JSON.stringify({ type: 'x', title: 'x', status: 503, detail: 'the store failed' }) }));
