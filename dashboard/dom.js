@@ -39,8 +39,8 @@ export function replace(element, ...children) {
   return element;
 }
 
-/** A name that can break into the next line after a dot, a hyphen, a slash or a colon. */
-export const breakable = (name) => name.split(/(?<=[.\-_/:])/).flatMap((part, i) => (i === 0 ? [part] : [h('wbr'), part]));
+/** A name that can break into the next line after a dot, a hyphen, a slash or a colon, and within very long words. */
+export const breakable = (name, at = /(?<=[.\-_/:])|(?<=[^.\-_/:]{24})/) => name.split(at).flatMap((part, i) => (i === 0 ? [part] : [h('wbr'), part]));
 
 /** Sets a text only if it differs, to avoid a needless layout. */
 export function setText(element, text) {

@@ -1,6 +1,7 @@
 // Small elements that several views use.
 import { access, whyNoChange } from './api.js';
 import { h, setText } from './dom.js';
+import { icon } from './icons.js';
 import { tell } from './dialog.js';
 
 export const stateNode = (state) => h('span', { class: 'state', 'data-state': state }, state);
@@ -69,6 +70,19 @@ export function action(label, run, { kind = null, title = null, signal = null } 
   } }, label);
   const look = offWhenRefused(button, { title, signal });
   return button;
+}
+
+/** The actions of a line of a table: in a row, or in a menu where the table needs the room (style.css). */
+export function actionMenu(name, buttons) {
+  const list = h('div', { class: 'buttons', popover: 'auto', onclick: () => list.hidePopover() }, buttons);
+  const open = h('button', { type: 'button', class: 'quiet', 'aria-label': `Actions of ${name}` }, icon('menu'));
+  open.popoverTargetElement = list;
+  list.addEventListener('toggle', () => {
+    const { right, bottom } = open.getBoundingClientRect();
+    list.style.left = `${Math.max(8, right - list.offsetWidth)}px`;
+    list.style.top = `${Math.min(bottom + 4, innerHeight - list.offsetHeight - 8)}px`;
+  });
+  return h('div', { class: 'menu' }, open, list);
 }
 
 /** Shown if the queues that the token may read have no tasks. */

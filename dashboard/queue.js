@@ -28,7 +28,7 @@ function makeCharts(signal) {
     { label: 'completed', stroke: '--accent', fill: '--accent' }] }, signal);
   const failures = makeChart({ label: 'Failed attempts and deaths per second of this queue', format: rate, step: 0.1, series: [
     { label: 'failed attempts', stroke: '--second', fill: '--second' }, { label: 'died', stroke: '--danger', fill: '--danger' }] }, signal);
-  const lateness = makeChart({ label: 'Age of the oldest ready task of this queue', format: (s) => duration(s * 1_000), series: [
+  const lateness = makeChart({ label: 'Age of the oldest ready task of this queue', format: duration, series: [
     { label: 'oldest ready task', stroke: '--danger', fill: '--danger' }] }, signal);
   const ready = makeChart({ label: 'Ready tasks of this queue', format: compact, series: [{ label: 'ready', stroke: '--accent', fill: '--accent' }] }, signal);
   const card = (name, chart) => h('section', { class: 'card' }, h('h2', {}, name), chart.element);
@@ -38,7 +38,7 @@ function makeCharts(signal) {
     const column = (of) => samples.map(of);
     throughput.setData([times, ...['scheduled', 'leased', 'completed'].map((name) => column(({ rates }) => rates[name]))]);
     failures.setData([times, ...['failed', 'died'].map((name) => column(({ rates }) => rates[name]))]);
-    lateness.setData([times, column(({ age }) => (age === null ? null : age / 1_000))]);
+    lateness.setData([times, column(({ age }) => age)]);
     ready.setData([times, column((sample) => sample.ready)]);
   } };
 }

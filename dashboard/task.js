@@ -54,7 +54,7 @@ function endOf(task, now) {
     case 'scheduled':
       return [step('ahead', task.attempts > 0 ? 'Next attempt' : 'Due', task.due_at, h('p', { class: 'sub' }, fromNow(due, now)))];
     case 'ready':
-      return [step('done', 'Due', task.due_at), gap(`waits for a worker, ${duration(Math.max(0, now - due))} so far`)];
+      return [step('done', 'Due', task.due_at), gap(`waiting for a worker, ${duration(Math.max(0, now - due))} so far`)];
     case 'leased':
       return [step('done', 'Due', task.due_at),
         step('done', `Attempt ${count(task.attempts + 1)} is under way`, task.leased_at,

@@ -2,7 +2,7 @@
 // together. Dead tasks come with the latest first.
 import { get } from './api.js';
 import { cancelTasks, findAll, moveTasks, retryTasks } from './bulk.js';
-import { h, replace, setText } from './dom.js';
+import { breakable, h, replace, setText } from './dom.js';
 import { attempt } from './dialog.js';
 import { count, plural, timeNode } from './format.js';
 import { action, stateNode } from './parts.js';
@@ -29,7 +29,7 @@ function columnsOf(chosen, onChoice, isDead) {
         onChoice();
       } }) },
     { label: 'Task', kind: 'title', of: ({ id }) => id, cell: ({ id }) => h('a', { href: '#/task/' + id }, id) },
-    { label: 'Queue', kind: 'name wide', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: linkOf(queue) }, queue) },
+    { label: 'Queue', kind: 'name wide', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: linkOf(queue) }, breakable(queue)) },
     { label: 'State', of: ({ state }) => state, cell: ({ state }) => stateNode(state) },
     isDead ? { label: 'Died', kind: 'wide', sort: ({ died, due_at: due }) => died ?? due, of: ({ died }) => died ?? '', cell: ({ died }) => (died ? timeNode(died) : '…') }
       : { label: 'Due', kind: 'wide', of: (task) => task.due_at, cell: (task) => timeNode(task.due_at) },

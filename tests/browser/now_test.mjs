@@ -49,8 +49,8 @@ describe('Now', () => {
     await until('one of tight is leased', async () => (await server.call('POST', '/v1/queues/tight/lease', { wait: '5s' })).tasks.length > 0);
     await withPage(server, 'now', async (page) => {
       await shows(page, '.verdict', 'due and not taken');
-      await shows(page, '.verdict li', /held: 1 task, .* the queue is paused/);
-      await shows(page, '.verdict li', /lonely: 1 task, .* no worker takes tasks/);
+      await shows(page, '.verdict li', /1 paused queue holds 1 ready task: held\./);
+      await shows(page, '.verdict li', /lonely: 1 task, oldest waiting .*; none handed out since the server started\./);
       await shows(page, '.verdict li', /tight: 1 task, .* limit of 1 lease at a time is used up/);
     });
   });
@@ -80,7 +80,7 @@ describe('Now', () => {
     const before = await page.locator('.tile', { hasText: 'scheduled' }).locator('.value').textContent();
     for (let i = 0; i < 5; ++i) await server.call('POST', '/v1/tasks', { queue: 'later', delay: '1h' });
     await shows(page, '.tile', new RegExp(`scheduled\\s*${Number(before) + 5}`));
-    assert.equal(await page.locator('.chart canvas').count(), 3);
+    assert.equal(await page.locator('.chart canvas').count(), 4);
   }));
 
   test('moves nothing when figures change', () => withPage(server, 'now', async (page) => {
@@ -181,7 +181,7 @@ describe('Now, with a token for some queues', () => {
   test('shows the figures of those, and why their tasks wait', () => withPage(server, '', async (page) => {
     await signIn(page, some);
     await shows(page, '.tile', /ready\s*2/);
-    await shows(page, '.verdict li', /shop.mail: 2 tasks, .* no worker takes tasks/);
+    await shows(page, '.verdict li', /shop.mail: 2 tasks, .* none handed out since the server started/);
     assert.doesNotMatch(await page.locator('main').textContent(), /other/);
     await page.locator('.tile', { hasText: 'store commit p99' }).waitFor({ state: 'hidden' });
   }, { expected: [/401/, /403/] }));

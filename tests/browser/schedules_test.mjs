@@ -40,7 +40,7 @@ describe('Schedules', () => {
 
   test('are made with a preview that follows what is typed', () => withPage(server, 'schedule', async (page) => {
     await page.getByLabel('Name').fill('nightly');
-    await page.getByLabel('Queue of its tasks').fill('backups');
+    await page.getByLabel('Target queue').fill('backups');
     await page.getByLabel('Time zone').fill('Europe/Berlin');
     await page.getByLabel(/Cron expression/).fill('30 2 31 2 *');
     await shows(page, '.preview', /never|not occur/i);
@@ -75,7 +75,7 @@ describe('Schedules', () => {
 
   test('tell what is wrong with what is saved', () => withPage(server, 'schedule', async (page) => {
     await page.getByLabel('Name').fill('bad name');
-    await page.getByLabel('Queue of its tasks').fill('q');
+    await page.getByLabel('Target queue').fill('q');
     await page.getByRole('button', { name: 'Create' }).click();
     await shows(page, 'form > .wrong', /name/);
     await page.getByLabel('Payload of each task').fill('{oops');

@@ -163,8 +163,8 @@ test('that no lease is open at this instant does not mean that no worker takes t
   assert.match(plain(seen(300).text), /took the last one 300 ms ago and are not fast enough/);
   assert.equal(seen(300, { rate: 5 }).kind, 'rate');
   assert.equal(seen(180_000).kind, 'workers');
-  assert.match(plain(seen(180_000).text), /no worker takes tasks from the queue: the last one was handed out 3 min ago/);
-  assert.match(seen(null).text, /none was handed out since the server started/);
+  assert.match(plain(seen(180_000).text), /^last handed out 3 min ago$/);
+  assert.match(seen(null).text, /^none handed out since the server started$/);
 });
 
 test('the causes of lateness are told, the longest first', () => {
