@@ -8,6 +8,7 @@ import { compact, duration, durationText, plural, rate } from '../../dashboard/f
 import { ofCounts, quantile, since } from '../../dashboard/histogram.js';
 import { ChangeCount } from '../../dashboard/queue_feed.js';
 import { changesOf } from '../../dashboard/queue_settings.js';
+import { countInBins } from '../../dashboard/forecast_bins.js';
 import { indented, rawMember, withRaw } from '../../dashboard/raw_json.js';
 import { choices, curlOf } from '../../dashboard/task_actions.js';
 import { readSearch, shapeOf } from '../../dashboard/task_search.js';
@@ -56,6 +57,10 @@ test('one burst does not flatten the scale of a chart', () => {
   assert.equal(topOf([[...quiet, 60]]), 60, 'a little more is no burst');
   assert.equal(topOf([[0, 5_000, 0]]), 5_000, 'a few values are all usual');
   assert.equal(topOf([[]]), 1);
+});
+
+test('due times are counted in the bins that hold them', () => {
+  assert.deepEqual(countInBins([9, 10, 19, 20, 39, 40], { first: 10, width: 10, bins: 3 }), [2, 1, 1]);
 });
 
 test('errors are grouped without the parts that differ from task to task', () => {
