@@ -49,7 +49,7 @@ function shardTable({ shards }) {
 
 export function show(root, route, signal) {
   const facts = h('dl', { class: 'facts' });
-  const nodes = h('div');
+  const nodes = h('div', { class: 'stack' });
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Cluster')), nodes,
     h('section', { class: 'card' }, h('h2', {}, 'This server'), facts));
   every(2_000, signal, async () => {

@@ -40,7 +40,7 @@ export function replace(element, ...children) {
 }
 
 /** A name that can break into the next line after a dot, a hyphen, a slash or a colon, and within very long words. */
-export const breakable = (name, at = /(?<=[.\-_/:])|(?<=[^.\-_/:]{24})/) => name.split(at).flatMap((part, i) => (i === 0 ? [part] : [h('wbr'), part]));
+export const breakable = (name, at = /(?<=[.\-_/:])|(?<=[^.\-_/:]{16})/) => name.split(at).flatMap((part, i) => (i === 0 ? [part] : [h('wbr'), part]));
 
 /** Sets a text only if it differs, to avoid a needless layout. */
 export function setText(element, text) {

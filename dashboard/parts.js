@@ -13,7 +13,7 @@ export const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 export function tile(name, hint, { link = null, isSmall = false } = {}) {
   const value = h('span', { class: 'value' }, '–');
   const element = h(link ? 'a' : 'div', { class: isSmall ? 'card tile small' : 'card tile', href: link },
-    h('span', { class: 'name' }, name), value, h('span', { class: 'hint' }, hint));
+    h('span', { class: 'name' }, name), value, hint !== '' && h('span', { class: 'hint' }, hint));
   return { element, set(text, full) {
     setText(value, text);
     if (full) value.title = full;

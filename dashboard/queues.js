@@ -26,11 +26,13 @@ function number(label, name) {
 
 const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', busy: 'workers busy', delivery: 'for its receiver' };
 
+const handedOut = ({ last_handed_out_age_ms: age }) => (age == null ? 'none handed out yet' : `last handed out ${duration(age)} ago`);
+
 /** Why the tasks of the queue wait, in short; the full text on hover. */
 function waitNode(why, queue) {
   if (!why) return h('span', { class: 'sub' }, 'nothing is due');
   const text = why.text[0].toUpperCase() + why.text.slice(1);
-  return h('span', { class: queue.oldest_ready_age_ms > 5_000 ? 'late' : 'sub', title: text }, SHORT[why.kind] ?? text);
+  return h('span', { class: queue.oldest_ready_age_ms > 5_000 ? 'late' : 'sub', title: text }, SHORT[why.kind] ?? handedOut(queue));
 }
 
 function columnsOf(reload, signal) {
@@ -38,7 +40,7 @@ function columnsOf(reload, signal) {
     { label: 'Queue', kind: 'title', sort: ({ queue }) => queue, of: ({ queue }) => queue,
       cell: ({ queue }) => h('a', { href: linkOf(queue) }, breakable(queue)) },
     number('Scheduled', 'scheduled'), number('Ready', 'ready'), number('Leased', 'leased'), number('Dead', 'dead'),
-    { label: 'Oldest waiting', kind: 'number', sort: (queue) => queue.oldest_ready_age_ms ?? -1,
+    { label: 'Oldest waiting', kind: 'number wide', sort: (queue) => queue.oldest_ready_age_ms ?? -1,
       of: (queue) => duration(queue.oldest_ready_age_ms), cell: (queue) => duration(queue.oldest_ready_age_ms) },
     { label: 'State', kind: 'wide still', sort: (queue) => whyQueueWaits(queue)?.kind ?? '',
       of: (queue) => `${queue.settings.paused} ${whyQueueWaits(queue)?.text} ${queue.oldest_ready_age_ms > 5_000}`,

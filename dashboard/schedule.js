@@ -49,7 +49,7 @@ function showOne(root, name, signal) {
   ] });
   let zone = 'UTC';
   let seen = '';
-  replace(root, head, what, h('div', { class: 'grid' }, facts, h('div', {}, next.element)), payload);
+  replace(root, head, what, h('div', { class: 'grid' }, facts, h('section', { class: 'stack' }, h('h2', {}, 'Next occurrences'), next.element)), payload);
   async function load() {
     try {
       const { value: schedule, text } = await call('GET', pathOf(name), { signal, whole: true });

@@ -73,7 +73,7 @@ function layOut(input, name, preview, wrong, submit) {
     ofKind('every', field('Every (30s, 15m, 6h, 1d)', input.every)),
     ofKind('calendar', field('Every', input.step), field('Unit', input.unit), field('If a month is too short', input.monthEnd)),
     h('div', { class: 'fields wide', 'data-kind': 'every calendar' }, field('Counted from (your zone; now, if empty)', input.anchor)),
-    field('Missed occurrences', input.misfire), field('If the last task has not ended', input.overlap),
+    h('div', { class: 'fields wide pair' }, field('Missed occurrences', input.misfire), field('If the last task has not ended', input.overlap)),
     h('datalist', { id: 'zones' }, Intl.supportedValuesOf('timeZone').map((zone) => h('option', { value: zone })))),
   field('Payload of each task (JSON)', input.payload), h('section', { class: 'preview', 'aria-live': 'polite' }, h('h2', {}, 'Next occurrences'), preview), wrong,
   h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, name ? 'Save' : 'Create'),

@@ -20,7 +20,7 @@ export function makeTable({ label, columns, key, sorted = null, empty = 'Nothing
   const table = h('table', { 'aria-label': label }, h('thead', {}, h('tr', {}, heads)), body);
 
   function sortBy(column) {
-    const one = column.kind === 'number' ? 'descending' : 'ascending';
+    const one = column.kind?.startsWith('number') ? 'descending' : 'ascending';
     const other = one === 'ascending' ? 'descending' : 'ascending';
     first = 0;
     sorted = [column.label, sorted?.[0] === column.label && sorted[1] === one ? other : one];
@@ -49,7 +49,7 @@ export function makeTable({ label, columns, key, sorted = null, empty = 'Nothing
       seen[i] = value;
       const content = column.cell(row);
       replace(cells[i], Array.isArray(content) ? h('div', {}, content) : content);
-      if (column.kind === 'number') cells[i].classList.toggle('zero', value === '0' || value === '–');
+      if (column.kind?.startsWith('number')) cells[i].classList.toggle('zero', value === '0' || value === '–');
     });
     return line;
   }

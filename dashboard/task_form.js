@@ -4,7 +4,7 @@ import { fromInput, toInput } from './format.js';
 
 const STATES = ['', 'scheduled', 'ready', 'leased', 'dead', 'completed', 'cancelled'];
 const LABELS = { queue: 'Queue', state: 'State', key: 'Key', payload: 'Payload contains', error: 'Last error', due_after: 'Due from', due_before: 'Due before' };
-const SHORT = ['state', 'key'];
+const SHORT = ['state', 'key', 'payload', 'error'];
 
 /** `names` is a datalist with queue names; `onSearch(parameters)` gets the search. */
 export function makeForm(query, names, onSearch) {

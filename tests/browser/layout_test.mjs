@@ -53,6 +53,39 @@ describe('The page', () => {
     assert.ok(await cut('Schedules') <= 0, `${await cut('Schedules')} px are cut off`);
   }, { viewport: { width: 768, height: 900 } }));
 
+  test('lays out forms, cards and headings without a cut or a gap', () => withPage(server, 'schedule', async (page) => {
+    await page.getByLabel('Missed occurrences').waitFor();
+    // A select that is narrower than its content cuts the text off.
+    const cut = await page.evaluate(() => [...document.querySelectorAll('select')].filter((select) => select.offsetParent !== null).filter((select) => {
+      const copy = select.cloneNode(true);
+      copy.className = 'measured';
+      document.body.append(copy);
+      const isCut = copy.getBoundingClientRect().width > select.getBoundingClientRect().width + 1;
+      copy.remove();
+      return isCut;
+    }).map((select) => select.labels[0].textContent));
+    assert.deepEqual(cut, []);
+    for (const view of [...VIEWS, 'task/' + id]) {
+      await page.goto(`${server.url}/#/${view}`);
+      await page.locator('h1').first().waitFor();
+      await until(view + ' is filled', () => page.evaluate(() => document.querySelector('main').innerText.length > 80));
+      const found = await page.evaluate(() => {
+        const levels = [...document.querySelectorAll('main :is(h1, h2, h3)')].map(({ tagName }) => Number(tagName[1]));
+        const cards = [...document.querySelectorAll('main .card')].map((card) => [card, card.getBoundingClientRect()]).filter(([, { height }]) => height > 0);
+        const touching = cards.filter(([card, { bottom, left, right }]) => cards.some(([other, at]) => other !== card && !card.contains(other) && !other.contains(card) &&
+          at.left < right && at.right > left && at.top >= bottom - 1 && at.top < bottom + 4));
+        return { skipped: levels.filter((level, i) => level > (levels[i - 1] ?? 0) + 1), touching: touching.map(([card]) => card.innerText.slice(0, 30)) };
+      });
+      assert.deepEqual(found, { skipped: [], touching: [] }, view);
+    }
+  }, { viewport: { width: 1440, height: 900 } }));
+
+  test('has each line of a card over its whole width on a phone', () => withPage(server, 'schedules', async (page) => {
+    await shows(page, 'td', 'cleanup');
+    const rights = await page.evaluate(() => [...document.querySelectorAll('tbody tr:first-child td:not(.actions, .title)')].map((cell) => Math.round(cell.getBoundingClientRect().right)));
+    assert.equal(new Set(rights).size, 1, rights.join());
+  }, { viewport: { width: 390, height: 844 } }));
+
   test('is dark where the system is, and switches', () => withPage(server, 'now', async (page) => {
     await shows(page, '.status', 'live');
     const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
