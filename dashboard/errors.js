@@ -52,7 +52,7 @@ function makeGroups(queue, signal) {
       const groups = groupsOf(tasks);
       const shown = groups.slice(0, SHOWN);
       setText(wrong, '');
-      setText(sub, `${isCut ? `The first ${count(MOST)} dead tasks have` : `${plural(tasks.length, 'dead task')}, with`} ${plural(groups.length, 'different error')}` +
+      setText(sub, `${isCut ? `The first ${count(MOST)} dead tasks` : plural(tasks.length, 'dead task')} in ${plural(groups.length, 'group')}` +
         `${shown.length < groups.length ? `; the ${SHOWN} most frequent are shown` : ''}`);
       table.setRows([...shown], 'No task is dead.');
       await Promise.all(shown.map(async (group) => {
