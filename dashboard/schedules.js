@@ -76,7 +76,7 @@ function firstSchedule() {
 export function show(root, route, signal) {
   const sub = h('p', { class: 'sub' });
   const wrong = h('p', { class: 'wrong', role: 'alert' });
-  const table = makeTable({ label: 'Schedules', columns: columnsOf(() => load(), signal), key: ({ name }) => name, sorted: ['Schedule', 'ascending'] });
+  const table = makeTable({ label: 'Schedules', columns: columnsOf(() => load(), signal), key: ({ name }) => name });
   const body = h('div', {}, table.element);
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Schedules'), h('a', { class: 'button', href: '#/schedule' }, 'Create schedule')), sub, wrong, body);
 
@@ -91,7 +91,8 @@ export function show(root, route, signal) {
         return;
       }
       if (!table.element.isConnected) replace(body, table.element);
-      table.setRows(schedules.map((schedule) => ({ ...schedule, outcome: outcomes.get(schedule.last_task) })));
+      const isBroken = ({ error }) => (error ? 0 : 1); // the server lists by name; the broken schedules come first
+      table.setRows(schedules.map((schedule) => ({ ...schedule, outcome: outcomes.get(schedule.last_task) })).sort((a, b) => isBroken(a) - isBroken(b)));
     } catch (error) {
       if (error.name !== 'AbortError') setText(wrong, error.message);
     }

@@ -52,6 +52,18 @@ describe('A server with a history and a stream', () => {
       await shows(page, 'main', '77 queues');
       // 60 steps of ten seconds, and the points from the stream.
       await shows(page, '.verdict', /In the last 10\smin \d+ tasks were handed out more than a second late: 1[12]\d held back by a limit, [56]\d no worker asked/);
+      // Without a pointer, the legends have the last values.
+      await shows(page, '.u-series', /accepted\s*123\/s/);
+      await shows(page, '.u-series', /failed attempts\s*1\.0\/s/);
+      await page.getByRole('button', { name: '5 min', exact: true }).click();
+      await shows(page, 'main', /the last (5\smin|4\smin 5\d\ss)/);
+      await page.route('**/v1/stats/history?span=24h&step=5m', (route) => route.fulfill(json({ step_ms: 300_000,
+        points: Array.from({ length: 288 }, (_, i) => point(Date.now() - (287 - i) * 300_000, { span_ms: 300_000, accepted: i === 200 ? 9_000_000 : 3_000 })) })));
+      await page.getByRole('button', { name: '24 h' }).click();
+      await shows(page, 'main', /the last 23\sh 5\d\smin/);
+      await shows(page, '.note', /The peak of 30\sk\/s at .* is cut off\./);
+      await page.getByRole('button', { name: 'Show it' }).click();
+      await shows(page, '.note', /The peak of .* is shown\./);
       // After the stream has ended, the page opens it again.
       await until('opened again', () => opened >= 2);
     });

@@ -83,6 +83,12 @@ describe('Now', () => {
     assert.equal(await page.locator('.chart canvas').count(), 4);
   }));
 
+  test('has its rates in sight on a screen of 900 px', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.verdict', 'not taken');
+    const bottoms = await page.locator('.tile').evaluateAll((tiles) => tiles.map((tile) => tile.getBoundingClientRect().bottom));
+    assert.ok(bottoms.length === 12 && Math.max(...bottoms) <= 900, bottoms.join());
+  }, { viewport: { width: 1440, height: 900 } }));
+
   test('moves nothing when figures change', () => withPage(server, 'now', async (page) => {
     await shows(page, '.status', 'live');
     await page.locator('.chart canvas').first().waitFor();

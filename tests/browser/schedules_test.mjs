@@ -20,6 +20,17 @@ describe('Schedules', () => {
     assert.match(next, /^Mon \d{4}-\d\d-\d\d 09:00 America\/New_York(Mon|Tue) \d{4}-\d\d-\d\d (22|23):00 here$/);
   }, viewer));
 
+  test('that are broken come first', () => withPage(server, 'schedules', async (page) => {
+    await page.route('**/v1/schedules?*', async (route) => {
+      const answer = await (await route.fetch()).json();
+      const schedules = answer.schedules.map((schedule) => (schedule.name === 'report' ? { ...schedule, state: 'broken', error: 'no such time zone' } : schedule));
+      await route.fulfill({ status: 200, contentType: 'application/json', body: JSON.stringify({ ...answer, schedules }) });
+    });
+    await page.reload();
+    await shows(page, '.wrong', 'no such time zone');
+    assert.deepEqual(await page.locator('td.title').allTextContents(), ['report', 'clean']);
+  }));
+
   test('are paused, resumed and triggered', () => withPage(server, 'schedules', async (page) => {
     await line(page, 'report').getByRole('button', { name: 'Pause' }).click();
     await line(page, 'report').getByText('paused', { exact: true }).waitFor();
