@@ -12,11 +12,12 @@ const two = (n) => String(n).padStart(2, '0');
 const DAY = 86_400; // seconds
 
 /** Times on the axis, as short as the distance between marks allows; with the date at midnight. */
-function timeTexts(plot, times, axis, space, step) {
+export function timeTexts(plot, times, axis, space, step) {
   return times.map((time) => {
     const at = new Date(time * 1_000);
     const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
     const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    if (time % 1 !== 0) return ''; // several marks in a second would have the same text
     if (step >= 365 * DAY) return String(at.getFullYear());
     if (step >= 28 * DAY) return `${at.getFullYear()}-${two(at.getMonth() + 1)}`;
     if (step >= DAY || clock === '00:00') return day;

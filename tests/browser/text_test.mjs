@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './no_browser.mjs';
-import { stepsFrom, topOf } from '../../dashboard/chart.js';
+import { stepsFrom, timeTexts, topOf } from '../../dashboard/chart.js';
 import { groupsOf } from '../../dashboard/errors.js';
 import { compact, duration, durationText, plural, rate } from '../../dashboard/format.js';
 import { ofCounts, quantile, since } from '../../dashboard/histogram.js';
@@ -48,6 +48,12 @@ test('no two marks of an axis read alike', () => {
       assert.equal(new Set(marks).size, marks.length, marks.join());
     }
   }
+});
+
+test('no two marks of a second read alike', () => {
+  const texts = timeTexts(null, [1_000, 1_000.5, 1_001, 1_001.5], 0, 0, 0.5);
+  assert.equal(new Set(texts.filter(Boolean)).size, 2);
+  assert.deepEqual([texts[1], texts[3]], ['', '']);
 });
 
 test('one burst does not flatten the scale of a chart', () => {
