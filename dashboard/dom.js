@@ -84,6 +84,16 @@ export function every(period, signal, run, { always = false } = {}) {
   return tick;
 }
 
+/** A signal that aborts with `signal`, and while the page is hidden: a browser has few connections for all its tabs. */
+export function whileVisible(signal) {
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  if (signal.aborted || document.hidden) end();
+  signal.addEventListener('abort', end, { signal: ended.signal });
+  document.addEventListener('visibilitychange', () => document.hidden && end(), { signal: ended.signal });
+  return ended.signal;
+}
+
 /** Delays a call by `wait` ms. Of calls that follow each other faster, only the last runs. */
 export function debounce(wait, run) {
   let timer = 0;

@@ -9,7 +9,7 @@
 // figures. If the server does not answer, the page tries again after 1, 2, 4, … 30 s, and sends no
 // other requests until then.
 import { call, get, setOutage, stream } from './api.js';
-import { every, setOut } from './dom.js';
+import { every, setOut, whileVisible } from './dom.js';
 import { ofCounts, perSecond, quantile, since } from './histogram.js';
 import { CAUSES } from './why.js';
 
@@ -79,7 +79,7 @@ async function follow(signal) {
     const { points } = await get('/v1/stats/history?span=1h', signal);
     const past = points.map((point) => sampleOf(point));
     samples.splice(0, samples.length, ...past);
-    await stream('/v1/events', signal, (name, data) => {
+    await stream('/v1/events?types=stats', whileVisible(signal), (name, data) => {
       if (name !== 'stats') return;
       const sample = sampleOf(data, data.recent);
       // A quiet second has no latencies: the last known ones stay.

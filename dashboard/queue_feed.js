@@ -2,7 +2,7 @@
 // queue. So the page counts the changes of the queue's tasks from /v1/events, and requests the queue
 // every two seconds. It keeps the figures of the last hour for the queues that were looked at last.
 import { get, stream, withQuery } from './api.js';
-import { every } from './dom.js';
+import { every, whileVisible } from './dom.js';
 import { perSecond } from './histogram.js';
 import { pathOf } from './queue_actions.js';
 
@@ -65,7 +65,7 @@ export function followQueue(name, signal, on) {
     if (isRefused) return;
     isOpen = true;
     try {
-      await stream(withQuery('/v1/events', { types: 'task', queue: name }), signal, (event, data) => counted.add(event, data));
+      await stream(withQuery('/v1/events', { types: 'task', queue: name }), whileVisible(signal), (event, data) => counted.add(event, data));
     } catch (error) {
       isRefused = error.status === 403;
     } finally {

@@ -21,7 +21,7 @@ export function receiverOf({ webhook, sink }) {
 export function settingFacts({ settings, leased, scheduled, ready, dead, bytes: size }) {
   const limit = (value, show, used) => (value === null ? h('span', { class: 'sub' }, 'no limit') : `${show(value)}${used ? `, ${used} used` : ''}`);
   return [fact('tasks go to', receiverOf(settings)),
-    fact('rate', limit(settings.rate, (n) => `${count(n)} tasks a second`)),
+    fact('rate', limit(settings.rate, (n) => `${count(n)} tasks per second`)),
     fact('leases at a time', limit(settings.concurrency, count, count(leased))),
     fact('tasks', limit(settings.max_tasks, count, count(scheduled + ready + leased + dead))),
     fact('payload bytes', limit(settings.max_bytes, bytes, bytes(size))),
@@ -36,7 +36,7 @@ export function settingFacts({ settings, leased, scheduled, ready, dead, bytes: 
 /** [setting, label, its present text]; the texts are what the server reads. */
 function fieldsOf(settings) {
   const time = (ms) => (ms === null ? '' : durationText(ms));
-  return [['rate', 'Rate: tasks a second', settings.rate ?? ''], ['concurrency', 'Leases at a time', settings.concurrency ?? ''],
+  return [['rate', 'Rate: tasks per second', settings.rate ?? ''], ['concurrency', 'Leases at a time', settings.concurrency ?? ''],
     ['max_tasks', 'Most tasks', settings.max_tasks ?? ''], ['max_bytes', 'Most payload bytes', settings.max_bytes ?? ''],
     ['max_attempts', 'Attempts', settings.max_attempts ?? ''], ['visibility_timeout', 'Visibility timeout (30s, 5m)', time(settings.visibility_timeout_ms)],
     ['backoff.initial', 'Backoff, first', time(settings.backoff?.initial_ms ?? null)], ['backoff.max', 'Backoff, longest', time(settings.backoff?.max_ms ?? null)],

@@ -37,7 +37,7 @@ describe('A server with a history and a stream', () => {
       // The format of the stream also allows comments, other events, and both kinds of line ends.
       const body = `: hello\n\n${event(streamed)}event: task\ndata: {"id":"1"}\r\n\r\n`;
       let opened = 0;
-      await page.route('**/v1/events', (route) => {
+      await page.route('**/v1/events?types=stats', (route) => {
         assert.equal(route.request().headers().accept, 'text/event-stream');
         ++opened;
         return route.fulfill({ status: 200, contentType: 'text/event-stream', body });

@@ -106,7 +106,7 @@ describe('Now', () => {
   }));
 
   test('says when the server does not answer, and when it is back', () => withPage(server, 'now', async (page) => {
-    await page.route('**/v1/events', (route) => route.abort()); // an open stream would show that the server works
+    await page.route('**/v1/events?types=stats', (route) => route.abort()); // an open stream would show that the server works
     await page.reload();
     await shows(page, '.status', 'live');
     await page.route('**/v1/stats?queues=0', (route) => route.abort());

@@ -142,12 +142,28 @@ describe('Queues', () => {
     await shows(page, 'tr', 'no route to host');
   }, { expected: [/404/] }));
 
+  test('ends its streams while nobody looks, for a browser has few connections', () => withPage(server, 'queue/mail', async (page) => {
+    const open = new Set();
+    page.on('request', (request) => { if (request.url().includes('/v1/events')) open.add(request); });
+    page.on('requestfailed', (request) => open.delete(request));
+    await page.reload();
+    await until('both are open', () => open.size === 2);
+    const setHidden = (hidden) => page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { value, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
+    await setHidden(true);
+    await until('both have ended', () => open.size === 0);
+    await setHidden(false);
+    await until('both are open again', () => open.size === 2);
+  }));
+
   test('changes the settings of a queue, and says which are wrong', () => withPage(server, 'queue/orders.cancel', async (page) => {
     await page.getByRole('button', { name: 'Edit settings …' }).click();
-    await page.getByLabel('Rate: tasks a second').fill('0');
+    await page.getByLabel('Rate: tasks per second').fill('0');
     await press(page, 'Save');
     await shows(page, 'dialog .wrong', /rate/);
-    await page.getByLabel('Rate: tasks a second').fill('25');
+    await page.getByLabel('Rate: tasks per second').fill('25');
     await page.getByLabel('Visibility timeout').fill('90s');
     await page.getByLabel('Backoff, first').fill('5s');
     await press(page, 'Save');
@@ -155,7 +171,7 @@ describe('Queues', () => {
     await page.getByLabel('Backoff, longest').fill('2m');
     await page.getByLabel(/^Webhook/).fill('https://example.org/hook');
     await press(page, 'Save');
-    await shows(page, '.facts', '25 tasks a second');
+    await shows(page, '.facts', '25 tasks per second');
     await shows(page, '.facts', "the webhook https://example.org/hook · signed with the server's key");
     const { settings } = await server.call('GET', '/v1/queues/orders.cancel');
     assert.deepEqual([settings.rate, settings.visibility_timeout_ms, settings.backoff], [25, 90_000, { initial_ms: 5_000, max_ms: 120_000 }]);
