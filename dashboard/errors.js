@@ -67,8 +67,11 @@ function makeGroups(queue, signal) {
   return { element: h('div', { class: 'stack' }, sub, wrong, table.element), load };
 }
 
-/** The errors of one queue, as a section of its page. */
-export const errorsOf = (queue, signal) => h('section', { class: 'stack' }, h('h2', {}, 'Errors of its dead tasks'), makeGroups(queue, signal).element);
+/** The errors of one queue, as a section of its page: {element, load()}. */
+export function errorsOf(queue, signal) {
+  const { element, load } = makeGroups(queue, signal);
+  return { element: h('section', { class: 'stack' }, h('h2', {}, 'Errors of its dead tasks'), element), load };
+}
 
 export function show(root, route, signal) {
   const groups = makeGroups(null, signal);

@@ -12,6 +12,7 @@ import { whyQueueWaits } from './why.js';
 
 export const title = 'Queue';
 const STATES = ['scheduled', 'ready', 'leased', 'dead'];
+const ERRORS_PERIOD = 10_000; // ms; grouping reads all dead tasks of the queue
 const SPANS = [[300_000, '5 min'], [900_000, '15 min'], [3_600_000, '1 h']];
 
 /** {kind, text}: why the tasks of the queue wait, or that none waits. */
@@ -57,6 +58,8 @@ export function show(root, route, signal) {
   const errors = h('div', { hidden: true });
   let span = SPANS[1][0];
   let latest = null;
+  let groups = null; // of errors, once a task is dead
+  const grouped = { dead: 0, at: 0 }; // when they were grouped, and of how many tasks
   let seen = '';
   const range = tabs('Time range', SPANS, (chosen) => {
     span = chosen;
@@ -78,7 +81,7 @@ export function show(root, route, signal) {
     const { kind, text } = verdictOf(queue);
     verdict.className = `card verdict ${kind === '' && queue.dead > 0 ? 'bad' : kind}`;
     setText(verdictText, queue.dead > 0 ? `${text} ${plural(queue.dead, 'task')} ${queue.dead === 1 ? 'is' : 'are'} dead.` : text);
-    errors.hidden = queue.dead === 0;
+    drawErrors(queue);
     const now = JSON.stringify([queue.settings, STATES.map((state) => queue[state] > 0), queue.leased, queue.bytes]);
     if (now === seen) return; // a button would lose the focus
     seen = now;
@@ -87,7 +90,16 @@ export function show(root, route, signal) {
       h('a', { class: 'button', href: tasksOf(name) }, 'Tasks')));
     if (isHeld) head.querySelector('button')?.focus();
     replace(facts, settingFacts(queue));
-    if (queue.dead > 0 && !errors.firstChild) replace(errors, errorsOf(name, signal));
+  }
+  function drawErrors({ dead }) {
+    errors.hidden = dead === 0;
+    if (dead === grouped.dead || Date.now() - grouped.at < ERRORS_PERIOD) return;
+    Object.assign(grouped, { dead, at: Date.now() });
+    if (groups) groups.load();
+    else {
+      groups = errorsOf(name, signal);
+      replace(errors, groups.element);
+    }
   }
   function draw() {
     if (!latest) return;

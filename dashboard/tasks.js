@@ -67,7 +67,8 @@ function makeDeadPages(search, signal, tell) {
   return { tasks, async next() {
     if (all === null) {
       const found = await readAll(search, { most: MOST_DEAD, signal, tell: (n) => tell(`${count(n)} so far, searching …`) });
-      all = found.tasks.sort((a, b) => (a.due_at < b.due_at ? 1 : -1)); // the last attempt was due shortly before the death
+      // The last attempt was due shortly before the death. A queue's tasks come in the order of their deaths.
+      all = found.tasks.reverse().sort((a, b) => (a.due_at < b.due_at) - (a.due_at > b.due_at));
     }
     const more = all.slice(tasks.length, tasks.length + PAGE);
     await Promise.all(more.map(async (task) => { task.died = await get('/v1/tasks/' + task.id, signal).then(diedAt, () => null); }));
