@@ -10,27 +10,32 @@ import { makeBanner } from './banner.js';
 import { onLive, startLive } from './live.js';
 import { switchTheme } from './theme.js';
 import * as cluster from './cluster.js';
+import * as errors from './errors.js';
 import * as forecast from './forecast.js';
 import * as now from './now.js';
+import * as queue from './queue.js';
 import * as queues from './queues.js';
 import * as schedule from './schedule.js';
 import * as schedules from './schedules.js';
 import * as task from './task.js';
 import * as tasks from './tasks.js';
 import * as wheel from './wheel.js';
+import * as workers from './workers.js';
 
 /** In the order of the navigation. The keys g and the view's letter open a view. */
 const SECTIONS = [
   { name: 'now', label: 'Now', key: 'n', view: now },
-  { name: 'wheel', label: 'Wheel', key: 'w', view: wheel },
-  { name: 'forecast', label: 'Forecast', key: 'f', view: forecast },
   { name: 'queues', label: 'Queues', key: 'q', view: queues },
   { name: 'tasks', label: 'Tasks', key: 't', view: tasks },
+  { name: 'errors', label: 'Errors', key: 'e', view: errors },
+  { name: 'workers', label: 'Workers', key: 'o', view: workers },
   { name: 'schedules', label: 'Schedules', key: 's', view: schedules },
+  { name: 'wheel', label: 'Wheel', key: 'w', view: wheel },
+  { name: 'forecast', label: 'Forecast', key: 'f', view: forecast },
   { name: 'cluster', label: 'Cluster', key: 'c', view: cluster },
 ];
 /** Views of a single object, with the section that the navigation marks. */
-const DETAILS = { task: { view: task, section: 'tasks' }, schedule: { view: schedule, section: 'schedules' } };
+const DETAILS = { queue: { view: queue, section: 'queues' }, task: { view: task, section: 'tasks' }, schedule: { view: schedule, section: 'schedules' } };
 
 const main = h('main', { id: 'main', tabindex: '-1' });
 let shown = null; // the AbortController of the view

@@ -1,5 +1,6 @@
 // Charts over time, by uPlot (global, from /assets/uplot.js), in the page's colours.
-import { h } from './dom.js';
+import { h, setText } from './dom.js';
+import { localTime } from './format.js';
 import { colour } from './theme.js';
 
 const FONT = '11px system-ui, sans-serif';
@@ -11,11 +12,12 @@ const two = (n) => String(n).padStart(2, '0');
 const DAY = 86_400; // seconds
 
 /** Times on the axis, as short as the distance between marks allows; with the date at midnight. */
-function timeTexts(plot, times, axis, space, step) {
+export function timeTexts(plot, times, axis, space, step) {
   return times.map((time) => {
     const at = new Date(time * 1_000);
     const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
     const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    if (time % 1 !== 0) return ''; // several marks in a second would have the same text
     if (step >= 365 * DAY) return String(at.getFullYear());
     if (step >= 28 * DAY) return `${at.getFullYear()}-${two(at.getMonth() + 1)}`;
     if (step >= DAY || clock === '00:00') return day;
@@ -30,22 +32,36 @@ const powersOfTen = (plot, axis, low, high) =>
 export const stepsFrom = (least) => Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** (power - 1)))
   .flat().filter((step) => step >= least);
 
-function optionsOf({ series, format, step = 1, width, height, cursor, bars, log, select }) {
+const PEAK = 5; // a value this many times the usual high values is a peak
+
+/** The top of a linear scale. A short peak does not count, because it would flatten all other values. */
+export function topOf(columns) {
+  const values = columns.flat().filter((value) => value > 0).sort((a, b) => a - b);
+  const most = values.at(-1) ?? 1;
+  const usual = values.length < 20 ? most : values[Math.floor(values.length * 0.95)];
+  return most > PEAK * usual ? 2 * usual : most;
+}
+
+function optionsOf({ series, format, step = 1, width, height, cursor, bars, log, select, top }) {
   const axis = { stroke: colour('muted'), font: FONT, grid: { stroke: colour('line'), width: 1 },
     ticks: { stroke: colour('line'), width: 1, size: 4 } };
-  const show = (_, value) => (value === null || value === undefined ? '–' : format(value));
+  // Without a pointer over the chart, the legend has the last values.
+  const show = (u, value, i, at) => {
+    const shown = at === null ? u.data[i].findLast((one) => one !== null && one !== undefined) : value;
+    return shown === null || shown === undefined ? '–' : format(shown);
+  };
   return {
     width, height, cursor: { y: false, points: { size: 6 }, drag: { x: Boolean(select), y: false }, ...cursor },
     legend: { show: true, live: true },
     scales: { x: { time: true }, y: log
       ? { distr: 3, log: 10, range: (u, low, high) => [0.8, Math.max(10, 10 ** Math.ceil(Math.log10(high || 1)))] }
-      : { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+      : { range: () => [0, top() * 1.1] } },
     axes: [{ ...axis, size: 28, values: timeTexts }, { ...axis, size: 62, incrs: stepsFrom(step), splits: log ? powersOfTen : undefined,
       values: (u, values) => values.map((value) => (value === null ? '' : format(value))) }],
     hooks: select ? { setSelect: [(u) => u.select.width > 3 && select(
       u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'))] } : {},
     series: [
-      { label: 'time', value: (u, at) => (at ? new Date(at * 1_000).toLocaleTimeString('en-GB') : '–') },
+      { label: 'at', value: (u, at) => (at ? localTime(at * 1_000) : '') },
       ...series.map((one) => ({ label: one.label, stroke: paint(one.stroke), width: one.width ?? 1.6,
         dash: one.dash, fill: one.fill ? paint(one.fill, bars ? 'b0' : '30') : undefined, value: one.value ?? show,
         points: { show: false },
@@ -65,18 +81,39 @@ function watchPresses(plot, onPress) {
 }
 
 /**
- * A chart in its own element: {element, setData([[s…], [y…]…])}. It follows the size of its parent
- * and the theme, until `signal` aborts. `label` describes the chart for screen readers.
+ * A chart in its own element: {element, setData([[s…], [y…]…]), setLog(isLog)}. It follows the size of its
+ * parent and the theme, until `signal` aborts. `label` describes the chart for screen readers.
  */
 export function makeChart({ label, height = 180, ...given }, signal) {
   const element = h('div', { class: 'chart', role: 'img', 'aria-label': label });
+  const cut = h('span');
+  const whole = h('button', { type: 'button', class: 'link', onclick: () => {
+    isWhole = !isWhole;
+    update();
+  } }, 'Show it');
+  const note = h('p', { class: 'note', hidden: true }, cut, ' ', whole);
   let plot = null;
+  let isLog = Boolean(given.log);
+  let isWhole = false; // with its peaks
   let data = [[], ...given.series.map(() => [])];
+  const most = () => Math.max(1e-9, ...data.slice(1).flat().filter((value) => value > 0));
+  const top = () => (isWhole || given.bars ? most() : topOf(data.slice(1)));
+  const update = () => {
+    const peak = most();
+    const isCut = !given.bars && topOf(data.slice(1)) < peak;
+    note.hidden = !isCut;
+    if (isCut) {
+      const at = data[0][Math.max(...data.slice(1).map((column) => column.indexOf(peak)))];
+      setText(cut, `The peak of ${given.format(peak)} at ${localTime(at * 1_000).slice(11)} is ${isWhole ? 'shown' : 'cut off'}.`);
+      setText(whole, isWhole ? 'Cut it off' : 'Show it');
+    }
+    plot?.setData(data);
+  };
   const draw = () => {
     const width = Math.floor(element.clientWidth);
     if (width === 0) return;
     plot?.destroy();
-    plot = new window.uPlot(optionsOf({ ...given, width, height }), data, element);
+    plot = new window.uPlot(optionsOf({ ...given, log: isLog, width, height, top }), data, element);
     if (given.onPress) watchPresses(plot, given.onPress);
   };
   const sizes = new ResizeObserver(() => {
@@ -92,10 +129,14 @@ export function makeChart({ label, height = 180, ...given }, signal) {
     plot?.destroy();
   });
   return {
-    element,
+    element: h('div', {}, element, note),
     setData(next) {
       data = next;
-      plot?.setData(next);
+      update();
+    },
+    setLog(next) {
+      isLog = next;
+      draw();
     },
   };
 }

@@ -3,10 +3,9 @@ import { get } from './api.js';
 import { every, h, replace } from './dom.js';
 import { bytes, count, duration, localTime, plural } from './format.js';
 import { onLive } from './live.js';
+import { fact } from './parts.js';
 
 export const title = 'Cluster';
-
-const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 
 const ALONE = () => h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, 'This server is not part of a cluster.'),
   h('p', { class: 'sub' }, 'It serves all queues itself. If it is down, no other server takes over: all tasks wait on its disk until it is back.')));
@@ -50,7 +49,7 @@ function shardTable({ shards }) {
 
 export function show(root, route, signal) {
   const facts = h('dl', { class: 'facts' });
-  const nodes = h('div');
+  const nodes = h('div', { class: 'stack' });
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Cluster')), nodes,
     h('section', { class: 'card' }, h('h2', {}, 'This server'), facts));
   every(2_000, signal, async () => {

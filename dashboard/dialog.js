@@ -25,14 +25,14 @@ const buttons = (close, verb, kind) => h('div', { class: 'buttons' },
   h('button', { type: 'button', onclick: () => close(null) }, 'Cancel'),
   h('button', { type: 'submit', class: kind }, verb));
 
-/** A form with a verb. It resolves with the result of `read`, which throws on wrong input. */
+/** A form with a verb. It resolves with the result of `read`, which throws (or rejects) on wrong input. */
 export function askForm(title, verb, { kind = 'primary', fields, read }) {
   return openDialog(title, (close) => {
     const wrong = h('p', { class: 'wrong', role: 'alert' });
-    const submit = (event) => {
+    const submit = async (event) => {
       event.preventDefault();
       try {
-        close(read());
+        close(await read());
       } catch (error) {
         replace(wrong, error.message);
       }

@@ -39,8 +39,8 @@ export function replace(element, ...children) {
   return element;
 }
 
-/** A name that can break into the next line after a dot, a hyphen, a slash or a colon. */
-export const breakable = (name) => name.split(/(?<=[.\-_/:])/).flatMap((part, i) => (i === 0 ? [part] : [h('wbr'), part]));
+/** A name that can break into the next line after a dot, a hyphen, a slash or a colon, and within very long words. */
+export const breakable = (name, at = /(?<=[.\-_/:])|(?<=[^.\-_/:]{16})/) => name.split(at).flatMap((part, i) => (i === 0 ? [part] : [h('wbr'), part]));
 
 /** Sets a text only if it differs, to avoid a needless layout. */
 export function setText(element, text) {
@@ -82,6 +82,16 @@ export function every(period, signal, run, { always = false } = {}) {
   signal.addEventListener('abort', () => clearTimeout(timer));
   tick();
   return tick;
+}
+
+/** A signal that aborts with `signal`, and while the page is hidden: a browser has few connections for all its tabs. */
+export function whileVisible(signal) {
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  if (signal.aborted || document.hidden) end();
+  signal.addEventListener('abort', end, { signal: ended.signal });
+  document.addEventListener('visibilitychange', () => document.hidden && end(), { signal: ended.signal });
+  return ended.signal;
 }
 
 /** Delays a call by `wait` ms. Of calls that follow each other faster, only the last runs. */

@@ -48,6 +48,13 @@ export function duration(ms) {
   return major + NO_BREAK + unit + (minor > 0 ? ' ' + minor + NO_BREAK + next[1] : '');
 }
 
+const UNITS = [...STEPS.slice(0, 2), [60_000, 'm'], [1_000, 's'], [1, 'ms']];
+/** 900000 → "15m": exact, as the server reads it. */
+export const durationText = (ms) => {
+  const [size, unit] = UNITS.find(([one]) => ms % one === 0);
+  return ms === 0 ? '0s' : ms / size + unit;
+};
+
 /** "in 5 min", "3 s ago" */
 export function fromNow(time, now = Date.now()) {
   const ahead = new Date(time).getTime() - now;

@@ -9,7 +9,7 @@
 // figures. If the server does not answer, the page tries again after 1, 2, 4, … 30 s, and sends no
 // other requests until then.
 import { call, get, setOutage, stream } from './api.js';
-import { every, setOut } from './dom.js';
+import { every, setOut, whileVisible } from './dom.js';
 import { ofCounts, perSecond, quantile, since } from './histogram.js';
 import { CAUSES } from './why.js';
 
@@ -55,16 +55,22 @@ function add(sample) {
 
 // ---- figures from the server: a point of /v1/stats/history or of a stats event ----
 
-const RATES = { scheduled: 'accepted', fired: 'fired', leased: 'leased', completed: 'completed', failed: 'failed' };
+/** Each rate, its member of a point, and its counter of /v1/stats. */
+const RATES = [['scheduled', 'accepted', 'scheduled'], ['fired', 'fired', 'fired'], ['leased', 'leased', 'leased'],
+  ['completed', 'completed', 'completed'], ['failed', 'failed', 'failed'], ['died', 'died', 'dead']];
 
 const quantilesIn = (us) => us && { p50: us.p50 / 1_000, p99: us.p99 / 1_000, isRecent: true };
 
 function sampleOf(point, recent = point) {
   const rates = {};
-  for (const [name, member] of Object.entries(RATES)) rates[name] = perSecond(point[member], point.span_ms);
+  for (const [name, member] of RATES) rates[name] = perSecond(point[member], point.span_ms);
   return { at: new Date(point.at).getTime(), spanMs: point.span_ms, totals: point.tasks, rates, late: point.late,
     lateness: quantilesIn(recent.lateness_us), commit: quantilesIn(recent.commit_us) };
 }
+
+/** The samples of the last day, in steps of five minutes. */
+export const fetchDay = async (signal) =>
+  (await get('/v1/stats/history?span=24h&step=5m', signal)).points.map((point) => sampleOf(point));
 
 async function follow(signal) {
   if (isStreaming || isLimited) return;
@@ -73,7 +79,7 @@ async function follow(signal) {
     const { points } = await get('/v1/stats/history?span=1h', signal);
     const past = points.map((point) => sampleOf(point));
     samples.splice(0, samples.length, ...past);
-    await stream('/v1/events', signal, (name, data) => {
+    await stream('/v1/events?types=stats', whileVisible(signal), (name, data) => {
       if (name !== 'stats') return;
       const sample = sampleOf(data, data.recent);
       // A quiet second has no latencies: the last known ones stay.
@@ -107,8 +113,8 @@ function recentLateness() {
 }
 
 function ratesBetween(before, now) {
-  return Object.fromEntries(Object.keys(RATES).map((name) => [name, before?.stats.counters && !isLimited
-    ? perSecond(now.stats.counters[name] - before.stats.counters[name], now.at - before.at) : null]));
+  return Object.fromEntries(RATES.map(([name, , counter]) => [name, before?.stats.counters && !isLimited
+    ? perSecond(now.stats.counters[counter] - before.stats.counters[counter], now.at - before.at) : null]));
 }
 
 const lateBetween = (before, now) => Object.fromEntries(CAUSES.map((cause) => [cause,

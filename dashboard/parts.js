@@ -1,9 +1,35 @@
 // Small elements that several views use.
 import { access, whyNoChange } from './api.js';
-import { h } from './dom.js';
+import { h, setText } from './dom.js';
+import { icon } from './icons.js';
 import { tell } from './dialog.js';
 
 export const stateNode = (state) => h('span', { class: 'state', 'data-state': state }, state);
+
+/** A line of a list of facts (dl.facts). */
+export const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
+
+/** A figure with its name: {element, set(text, title)}. */
+export function tile(name, hint, { link = null, isSmall = false } = {}) {
+  const value = h('span', { class: 'value' }, '–');
+  const element = h(link ? 'a' : 'div', { class: isSmall ? 'card tile small' : 'card tile', href: link },
+    h('span', { class: 'name' }, name), value, hint !== '' && h('span', { class: 'hint' }, hint));
+  return { element, set(text, full) {
+    setText(value, text);
+    if (full) value.title = full;
+  } };
+}
+
+/** A row of buttons of which one is pressed: {element, press(value)}. `choices`: [value, text]. */
+export function tabs(label, choices, onChoice) {
+  const buttons = choices.map(([value, text]) => h('button', { type: 'button', onclick: () => {
+    press(value);
+    onChoice(value);
+  } }, text));
+  const press = (value) => buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(choices[i][0] === value)));
+  press(choices[0][0]);
+  return { element: h('div', { class: 'tabs', role: 'group', 'aria-label': label }, buttons), press };
+}
 
 /** Text that can be copied with one click. */
 export function copyable(text, label) {
@@ -44,6 +70,19 @@ export function action(label, run, { kind = null, title = null, signal = null } 
   } }, label);
   const look = offWhenRefused(button, { title, signal });
   return button;
+}
+
+/** The actions of a line of a table: in a row, or in a menu where the table needs the room (style.css). */
+export function actionMenu(name, buttons) {
+  const list = h('div', { class: 'buttons', popover: 'auto', onclick: () => list.hidePopover() }, buttons);
+  const open = h('button', { type: 'button', class: 'quiet', 'aria-label': `Actions of ${name}` }, icon('menu'));
+  open.popoverTargetElement = list;
+  list.addEventListener('toggle', () => {
+    const { right, bottom } = open.getBoundingClientRect();
+    list.style.left = `${Math.max(8, right - list.offsetWidth)}px`;
+    list.style.top = `${Math.min(bottom + 4, innerHeight - list.offsetHeight - 8)}px`;
+  });
+  return h('div', { class: 'menu' }, open, list);
 }
 
 /** Shown if the queues that the token may read have no tasks. */

@@ -1,20 +1,17 @@
 // Queues: their tasks, their limits, and the reason why tasks wait; pause, resume, redrive and purge.
-import { call, get } from './api.js';
-import { attempt, confirmed } from './dialog.js';
+import { get } from './api.js';
 import { breakable, every, h, replace, setText } from './dom.js';
 import { bytes, compact, count, duration, plural } from './format.js';
 import { onLive } from './live.js';
-import { action, firstSteps, NO_VISIBLE_TASKS } from './parts.js';
+import { actionMenu, firstSteps, NO_VISIBLE_TASKS, tabs } from './parts.js';
+import { linkOf, queueActions, tasksOf } from './queue_actions.js';
 import { makeTable } from './table.js';
 import { whyQueueWaits } from './why.js';
 
 export const title = 'Queues';
-const SHOWN = 200; // lines at first; a filter finds other queues
+const PAGE = 100; // lines
 const MOST = 1_000; // number of requested queues: those with most tasks
-const OLDEST = 200; // further requested queues: those whose tasks wait longest, even if few
-
-const pathOf = (name, verb = '') => `/v1/queues/${encodeURIComponent(name)}${verb && '/' + verb}`;
-const tasksOf = (queue, state = '') => '#/tasks?' + new URLSearchParams(state ? { queue, state } : { queue });
+const OLDEST = 1_000; // further requested queues: those whose tasks wait longest, even if few
 
 /** "50/s, 4 leases, 10,000 tasks" */
 export function limitsOf({ rate, concurrency, max_tasks: tasks, max_bytes: size }) {
@@ -22,53 +19,28 @@ export function limitsOf({ rate, concurrency, max_tasks: tasks, max_bytes: size 
     tasks !== null && plural(tasks, 'task'), size !== null && bytes(size)].filter(Boolean).map((limit) => limit.replace(' ', '\u00a0')).join(', ') || '–';
 }
 
-async function purge({ queue, scheduled, ready, dead }, reload) {
-  const sum = scheduled + ready + dead;
-  const text = `${plural(sum, 'task')} will be deleted for good: ${count(scheduled)} scheduled, ${count(ready)} ready, ` +
-    `${count(dead)} dead. Leased tasks stay.`;
-  if (!await confirmed(`Purge ${queue}?`, text, 'Purge', { typed: queue })) return;
-  await attempt(() => call('POST', pathOf(queue, 'purge')), ({ count: n }) => `${plural(n, 'task')} removed from ${queue}.`);
-  reload();
-}
-
-async function redrive({ queue, dead }, reload) {
-  const text = `${plural(dead, 'dead task')} will be due now, with all attempts again.`;
-  if (!await confirmed(`Redrive ${queue}?`, text, 'Redrive', { kind: 'primary' })) return;
-  await attempt(() => call('POST', pathOf(queue, 'redrive')), ({ count: n }) => `${plural(n, 'task')} of ${queue} due again.`);
-  reload();
-}
-
-function actionsOf(queue, reload, signal) {
-  const { paused } = queue.settings;
-  const toggle = () => attempt(() => call('POST', pathOf(queue.queue, paused ? 'resume' : 'pause')),
-    paused ? `${queue.queue} is resumed: its tasks are handed out again.` : `${queue.queue} is paused: its tasks wait.`).then(reload);
-  const rest = queue.scheduled + queue.ready + queue.dead;
-  return h('div', { class: 'buttons' },
-    queue.dead > 0 && action('Redrive', () => redrive(queue, reload), { signal }),
-    action(paused ? 'Resume' : 'Pause', toggle, { signal }),
-    action('Purge', () => purge(queue, reload), { kind: rest > 0 ? 'danger' : null, signal }));
-}
-
 function number(label, name) {
   return { label, kind: 'number', sort: (queue) => queue[name], of: (queue) => compact(queue[name]),
     cell: (queue) => (queue[name] === 0 ? '0' : h('a', { href: tasksOf(queue.queue, name), title: count(queue[name]) }, compact(queue[name]))) };
 }
 
-const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', either: 'no worker, or its rate', workers: 'no worker', busy: 'workers busy', delivery: 'for its receiver' };
+const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', busy: 'workers busy', delivery: 'for its receiver' };
+
+const handedOut = ({ last_handed_out_age_ms: age }) => (age == null ? 'none handed out yet' : `last handed out ${duration(age)} ago`);
 
 /** Why the tasks of the queue wait, in short; the full text on hover. */
 function waitNode(why, queue) {
   if (!why) return h('span', { class: 'sub' }, 'nothing is due');
   const text = why.text[0].toUpperCase() + why.text.slice(1);
-  return h('span', { class: queue.oldest_ready_age_ms > 5_000 ? 'late' : 'sub', title: text }, SHORT[why.kind]);
+  return h('span', { class: queue.oldest_ready_age_ms > 5_000 ? 'late' : 'sub', title: text }, SHORT[why.kind] ?? handedOut(queue));
 }
 
 function columnsOf(reload, signal) {
   return [
     { label: 'Queue', kind: 'title', sort: ({ queue }) => queue, of: ({ queue }) => queue,
-      cell: ({ queue }) => h('a', { href: tasksOf(queue) }, breakable(queue)) },
+      cell: ({ queue }) => h('a', { href: linkOf(queue) }, breakable(queue)) },
     number('Scheduled', 'scheduled'), number('Ready', 'ready'), number('Leased', 'leased'), number('Dead', 'dead'),
-    { label: 'Oldest ready', kind: 'number', sort: (queue) => queue.oldest_ready_age_ms ?? -1,
+    { label: 'Oldest waiting', kind: 'number wide', sort: (queue) => queue.oldest_ready_age_ms ?? -1,
       of: (queue) => duration(queue.oldest_ready_age_ms), cell: (queue) => duration(queue.oldest_ready_age_ms) },
     { label: 'State', kind: 'wide still', sort: (queue) => whyQueueWaits(queue)?.kind ?? '',
       of: (queue) => `${queue.settings.paused} ${whyQueueWaits(queue)?.text} ${queue.oldest_ready_age_ms > 5_000}`,
@@ -76,56 +48,64 @@ function columnsOf(reload, signal) {
         : waitNode(whyQueueWaits(queue), queue)) },
     { label: 'Limits', kind: 'wide', cell: (queue) => limitsOf(queue.settings) },
     { label: 'Actions', kind: 'actions', of: (queue) => `${queue.settings.paused} ${queue.scheduled + queue.ready} ${queue.dead}`,
-      cell: (queue) => actionsOf(queue, reload, signal) },
+      cell: (queue) => actionMenu(queue.queue, queueActions(queue, reload, signal)) },
   ];
 }
 
-/** Says which queues are shown, if not all of them are. */
-function cutText(isCut, isPart) {
-  if (!isCut) return isPart ? `; the ${SHOWN} that need attention most are shown` : '';
-  const told = `the ${count(MOST)} with most tasks and the ${OLDEST} whose tasks wait longest`;
-  return `; ${isPart ? `of ${told}, the ${SHOWN} that need attention most are shown` : `${told} are shown`}. The filter finds the others`;
+const SHOWN = [['all', 'All', () => true], ['waiting', 'Waiting', ({ ready, settings }) => ready > 0 && !settings.paused],
+  ['dead', 'Dead', ({ dead }) => dead > 0], ['paused', 'Paused', ({ settings }) => settings.paused]];
+
+const isLate = ({ ready, settings, oldest_ready_age_ms: age }) => ready > 0 && !settings.paused && age > 5_000;
+
+/** The urgent queues first: waiting tasks, the oldest first; then dead tasks, then pauses; then the rest by name. */
+export function byUrgency(a, b) {
+  const rank = (queue) => (isLate(queue) ? 0 : queue.dead > 0 ? 1 : queue.settings.paused ? 2 : 3);
+  return rank(a) - rank(b) || (isLate(a) && b.oldest_ready_age_ms - a.oldest_ready_age_ms) || b.dead - a.dead || (a.queue < b.queue ? -1 : 1);
 }
 
 export function show(root, route, signal) {
   let queues = [];
+  let most = MOST;
   let total = 0; // number of queues of the server
   let isCut = false; // there are more queues than requested
   let isLimited = false;
-  let isAll = false;
+  let shown = SHOWN.find(([name]) => name === route.query.get('show')) ?? SHOWN[0];
   const wanted = () => filter.value.trim();
   const filter = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter queues by name',
-    oninput: () => { draw(); if (total > MOST) load(); } });
+    oninput: () => { draw(); if (total > most) load(); } });
+  const choice = tabs('Which queues', SHOWN, (name) => {
+    shown = SHOWN.find(([one]) => one === name);
+    draw();
+    load();
+  });
+  choice.press(shown[0]);
   const sub = h('p', { class: 'sub' });
-  const more = h('button', { type: 'button', hidden: true, onclick: () => { isAll = true; draw(); } });
+  const more = h('button', { type: 'button', hidden: true, onclick: () => { most += MOST; load(); } }, `List ${count(MOST)} more queues`);
   const wrong = h('p', { class: 'wrong', role: 'alert' });
-  const table = makeTable({ label: 'Queues', columns: columnsOf(() => load(), signal), key: ({ queue }) => queue,
-    sorted: ['Queue', 'ascending'] });
+  const table = makeTable({ label: 'Queues', columns: columnsOf(() => load(), signal), key: ({ queue }) => queue, page: PAGE });
   const body = h('div', {}, table.element);
-  replace(root, h('div', { class: 'head' }, h('h1', {}, 'Queues'), filter), sub, wrong, body, h('div', {}, more));
+  replace(root, h('div', { class: 'head' }, h('h1', {}, 'Queues'), choice.element, filter), sub, wrong, body, h('div', {}, more));
 
   function draw() {
     const part = wanted().toLowerCase();
-    const found = queues.filter(({ queue }) => queue.toLowerCase().includes(part));
-    const urgent = (queue) => (queue.oldest_ready_age_ms ?? 0) + queue.dead;
-    const shown = isAll || found.length <= SHOWN ? found
-      : [...found].sort((a, b) => urgent(b) - urgent(a) || b.scheduled - a.scheduled).slice(0, SHOWN);
+    const [name, , matches] = shown;
+    const found = queues.filter((queue) => queue.queue.toLowerCase().includes(part) && matches(queue)).sort(byUrgency);
     const isEmpty = queues.length === 0 && part === '';
-    table.setRows(shown, isEmpty ? 'There is no queue yet.' : 'No queue name matches.');
-    setText(more, `Show ${isCut ? '' : 'all '}${count(found.length)} queues`);
-    more.hidden = shown.length === found.length;
-    setText(sub, isEmpty ? 'The first task of a queue creates it.'
-      : `${plural(Math.max(total, queues.length), 'queue')}${cutText(isCut, !more.hidden)}`);
-    filter.hidden = isEmpty;
+    table.setRows(found, isEmpty ? 'There is no queue yet.' : name === 'all' ? 'No queue name matches.' : 'No such queue.');
+    more.hidden = !isCut || name === 'waiting';
+    // The server lists the waiting queues by age. It has no list of queues with dead tasks or of paused queues.
+    setText(sub, isEmpty ? 'The first task of a queue creates it.' : plural(Math.max(total, queues.length), 'queue') +
+      (isCut ? `; the ${count(most)} with most tasks and the ${count(OLDEST)} whose tasks wait longest are listed. The filter finds the others` : ''));
+    filter.hidden = choice.element.hidden = isEmpty;
   }
   async function load() {
     const part = wanted();
+    const name = part && total > most ? { name: part } : {};
     try {
-      const query = new URLSearchParams({ limit: MOST, ...(part && total > MOST && { name: part }) });
-      const [answer, oldest] = await Promise.all([get(`/v1/queues?${query}`, signal),
-        total > MOST ? get(`/v1/queues?${new URLSearchParams({ limit: OLDEST, by: 'age', ...(part && { name: part }) })}`, signal) : { queues: [] }]);
+      const ask = (query) => get('/v1/queues?' + new URLSearchParams({ ...query, ...name }), signal);
+      const [answer, oldest] = await Promise.all([ask({ limit: most }), total > most ? ask({ limit: OLDEST, by: 'age' }) : { queues: [] }]);
       if (part !== wanted()) return; // a request for newer input is on its way
-      isCut = answer.queues.length >= MOST && total > MOST;
+      isCut = answer.queues.length >= most && total > most;
       queues = [...new Map([...answer.queues, ...oldest.queues].map((queue) => [queue.queue, queue])).values()];
       setText(wrong, '');
     } catch (error) {

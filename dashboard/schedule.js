@@ -4,7 +4,8 @@ import { call, get } from './api.js';
 import { attempt, confirmed } from './dialog.js';
 import { every, h, replace } from './dom.js';
 import { count, duration, fromNow, timeNode, viewerZone, zoneTime } from './format.js';
-import { action, stateNode } from './parts.js';
+import { action, fact, stateNode } from './parts.js';
+import { linkOf as queueLink } from './queue_actions.js';
 import { indented, rawMember } from './raw_json.js';
 import { showForm } from './schedule_form.js';
 import { bothZones, lastNode, outcomesOf, pathOf, scheduleActions } from './schedules.js';
@@ -12,7 +13,6 @@ import { makeTable } from './table.js';
 
 export const title = 'Schedule';
 
-const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 const MISFIRE = { skip: 'pass without a task', once: 'one task for the last of them', all: 'a task for each' };
 const OVERLAP = { allow: 'another task is created', skip: 'it passes without a task', queue_one: 'its task is created when the last task ends' };
 
@@ -22,7 +22,7 @@ function factsOf(schedule, outcomes) {
   return h('dl', { class: 'facts' },
     fact('rule', h('code', {}, schedule.cron ?? (schedule.every_ms ? 'every ' + duration(schedule.every_ms) : `every ${schedule.calendar.every} ${schedule.calendar.unit}`))),
     fact('time zone', schedule.time_zone),
-    fact('queue', h('a', { href: '#/tasks?' + new URLSearchParams({ queue: schedule.queue }) }, schedule.queue)),
+    fact('queue', h('a', { href: queueLink(schedule.queue) }, schedule.queue)),
     fact('last', lastNode(schedule, outcomes)),
     fact('tasks created', count(schedule.made), schedule.count ? ` of ${count(schedule.count)}` : ''),
     schedule.start && fact('not before', timeNode(schedule.start)), schedule.end && fact('until', timeNode(schedule.end)),
@@ -49,7 +49,7 @@ function showOne(root, name, signal) {
   ] });
   let zone = 'UTC';
   let seen = '';
-  replace(root, head, what, h('div', { class: 'grid' }, facts, h('div', {}, next.element)), payload);
+  replace(root, head, what, h('div', { class: 'grid' }, facts, h('section', { class: 'stack' }, h('h2', {}, 'Next occurrences'), next.element)), payload);
   async function load() {
     try {
       const { value: schedule, text } = await call('GET', pathOf(name), { signal, whole: true });
@@ -68,9 +68,9 @@ function showOne(root, name, signal) {
     }
   }
   function draw(schedule, text, outcomes) {
-    replace(head, h('h1', {}, name), stateNode(schedule.state), scheduleActions(schedule, load, signal),
+    replace(head, h('h1', {}, name), stateNode(schedule.state), h('div', { class: 'buttons' }, scheduleActions(schedule, load, signal),
       h('a', { class: 'button', href: `#/schedule/${encodeURIComponent(name)}/edit` }, 'Edit'),
-      action('Remove …', () => remove(schedule), { kind: 'danger', signal }));
+      action('Remove …', () => remove(schedule), { kind: 'danger', signal })));
     what.className = `card verdict ${schedule.error ? 'bad' : ''}`;
     replace(what, h('div', {}, h('strong', {}, schedule.error ?? schedule.words),
       schedule.next_at && h('div', { class: 'sub' }, 'next: ', bothZones(schedule.next_at, schedule.time_zone))));

@@ -3,21 +3,13 @@
 import { call, withQuery } from './api.js';
 import { tell } from './dialog.js';
 import { debounce, h, replace } from './dom.js';
-import { fromInput, toInput, viewerZone, zoneTime } from './format.js';
+import { durationText, fromInput, toInput, viewerZone, zoneTime } from './format.js';
 import { offWhenRefused } from './parts.js';
 import { rawMember, withRaw } from './raw_json.js';
 
 /** Members of PUT that the form does not show are sent back unchanged. */
 const KEPT = ['gap', 'repeat', 'priority', 'max_attempts', 'visibility_timeout_ms', 'backoff', 'count', 'start', 'end',
   'jitter_ms', 'misfire_grace_ms', 'misfire_limit', 'payload_base64'];
-
-const DAY = 86_400_000;
-const UNITS = [['d', DAY], ['h', 3_600_000], ['m', 60_000], ['s', 1_000], ['ms', 1]];
-/** 900000 → "15m": exact, as the server reads it. */
-export const durationText = (ms) => {
-  const [unit, size] = UNITS.find(([, one]) => ms % one === 0);
-  return ms / size + unit;
-};
 
 const select = (values, chosen) => h('select', {}, values.map(([value, text]) =>
   h('option', { value, selected: value === chosen }, text)));
@@ -76,20 +68,20 @@ function layOut(input, name, preview, wrong, submit) {
   const field = (label, element, kind = null) => h('label', { class: kind }, h('span', {}, label), element);
   const ofKind = (kind, ...fields) => h('div', { class: 'fields wide', 'data-kind': kind }, fields);
   return h('form', { class: 'card', onsubmit: submit, 'aria-label': 'Schedule' }, h('div', { class: 'fields' },
-    !name && field('Name', input.name), field('Queue of its tasks', input.queue), field('Rule', input.kind), field('Time zone', input.zone),
+    !name && field('Name', input.name), field('Target queue', input.queue), field('Rule', input.kind), field('Time zone', input.zone),
     ofKind('cron', field('Cron expression: minute hour day month weekday', input.cron, 'wide')),
     ofKind('every', field('Every (30s, 15m, 6h, 1d)', input.every)),
     ofKind('calendar', field('Every', input.step), field('Unit', input.unit), field('If a month is too short', input.monthEnd)),
     h('div', { class: 'fields wide', 'data-kind': 'every calendar' }, field('Counted from (your zone; now, if empty)', input.anchor)),
-    field('Missed occurrences', input.misfire), field('If the last task has not ended', input.overlap),
+    h('div', { class: 'fields wide pair' }, field('Missed occurrences', input.misfire), field('If the last task has not ended', input.overlap)),
     h('datalist', { id: 'zones' }, Intl.supportedValuesOf('timeZone').map((zone) => h('option', { value: zone })))),
-  field('Payload of each task (JSON)', input.payload), h('section', { class: 'preview', 'aria-live': 'polite' }, h('h3', {}, 'Next occurrences'), preview), wrong,
+  field('Payload of each task (JSON)', input.payload), h('section', { class: 'preview', 'aria-live': 'polite' }, h('h2', {}, 'Next occurrences'), preview), wrong,
   h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, name ? 'Save' : 'Create'),
     h('a', { class: 'button', href: name ? '#/schedule/' + encodeURIComponent(name) : '#/schedules' }, 'Cancel')));
 }
 
 export async function showForm(root, name, signal) {
-  const head = h('div', { class: 'head' }, h('h1', {}, name ? `Edit ${name}` : 'New schedule'));
+  const head = h('div', { class: 'head' }, h('h1', {}, name ? `Edit ${name}` : 'Create schedule'));
   replace(root, head);
   let schedule = {};
   let payload = 'null';

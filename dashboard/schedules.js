@@ -4,7 +4,8 @@ import { call, get, withQuery } from './api.js';
 import { attempt } from './dialog.js';
 import { breakable, every, h, replace, setText } from './dom.js';
 import { fromNow, plural, timeNode, viewerZone, zoneTime } from './format.js';
-import { action, copyable, stateNode } from './parts.js';
+import { action, actionMenu, copyable, stateNode } from './parts.js';
+import { linkOf as queueLink } from './queue_actions.js';
 import { makeTable } from './table.js';
 
 export const title = 'Schedules';
@@ -17,18 +18,17 @@ const linkOf = (name) => '#/schedule/' + encodeURIComponent(name);
 export function scheduleActions(schedule, reload, signal) {
   const { name, paused } = schedule;
   const then = (run, done) => async () => { if (await attempt(run, done)) await reload(); };
-  return h('div', { class: 'buttons' },
-    action('Trigger', then(() => call('POST', pathOf(name, 'trigger')), ({ id }) => `Task ${id} was created.`),
+  return [action('Trigger', then(() => call('POST', pathOf(name, 'trigger')), ({ id }) => `Task ${id} was created.`),
       { title: 'Create one task now', signal }),
     action(paused ? 'Resume' : 'Pause', then(() => call('POST', pathOf(name, paused ? 'resume' : 'pause')),
-      paused ? `${name} is resumed.` : `${name} is paused: its occurrences pass without a task.`), { signal }));
+      paused ? `${name} is resumed.` : `${name} is paused: its occurrences pass without a task.`), { signal })];
 }
 
 /** The next time in both zones; one line if the zones agree. */
 export function bothZones(time, zone) {
   const here = zoneTime(time, viewerZone());
   const there = zoneTime(time, zone);
-  return [h('time', { datetime: time, title: `${time} · ${fromNow(time)}` }, there), ` ${zone}`,
+  return [h('time', { datetime: time, title: `${time} · ${fromNow(time)}` }, there), ' ', breakable(zone),
     here !== there && h('div', { class: 'sub' }, `${here} here`)];
 }
 
@@ -56,13 +56,13 @@ function columnsOf(reload, signal) {
   return [
     { label: 'Schedule', kind: 'title', sort: ({ name }) => name, of: ({ name }) => name, cell: ({ name }) => h('a', { href: linkOf(name) }, breakable(name)) },
     { label: 'State', of: ({ state }) => state, sort: ({ state }) => state, cell: ({ state }) => stateNode(state) },
-    { label: 'When', kind: 'wide', of: ({ words, error }) => error ?? words, cell: ({ words, error }) => (error ? h('span', { class: 'wrong' }, error) : words) },
+    { label: 'When', kind: 'wide', of: ({ words, error }) => error ?? words, cell: ({ words, error }) => (error ? h('span', { class: 'wrong' }, error) : breakable(words, /(?<=[/_])/)) },
     { label: 'Next', kind: 'wide', sort: ({ next_at: next }) => next ?? '9999', of: ({ next_at: next, time_zone: zone }) => `${next} ${zone}`,
       cell: ({ next_at: next, time_zone: zone }) => (next ? bothZones(next, zone) : '–') },
-    { label: 'Queue', kind: 'name wide', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: '#/tasks?' + new URLSearchParams({ queue }) }, breakable(queue)) },
+    { label: 'Queue', kind: 'name wide', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: queueLink(queue) }, breakable(queue)) },
     { label: 'Last', kind: 'wide', of: ({ last_task: id, last_at: at, outcome }) => `${id} ${at} ${outcome}`,
       cell: (schedule) => lastNode(schedule, new Map([[schedule.last_task, schedule.outcome]])) },
-    { label: 'Actions', kind: 'actions', of: ({ paused }) => paused, cell: (schedule) => scheduleActions(schedule, reload, signal) },
+    { label: 'Actions', kind: 'actions', of: ({ paused }) => paused, cell: (schedule) => actionMenu(schedule.name, scheduleActions(schedule, reload, signal)) },
   ];
 }
 
@@ -76,9 +76,9 @@ function firstSchedule() {
 export function show(root, route, signal) {
   const sub = h('p', { class: 'sub' });
   const wrong = h('p', { class: 'wrong', role: 'alert' });
-  const table = makeTable({ label: 'Schedules', columns: columnsOf(() => load(), signal), key: ({ name }) => name, sorted: ['Schedule', 'ascending'] });
+  const table = makeTable({ label: 'Schedules', columns: columnsOf(() => load(), signal), key: ({ name }) => name });
   const body = h('div', {}, table.element);
-  replace(root, h('div', { class: 'head' }, h('h1', {}, 'Schedules'), h('a', { class: 'button', href: '#/schedule' }, 'New schedule')), sub, wrong, body);
+  replace(root, h('div', { class: 'head' }, h('h1', {}, 'Schedules'), h('a', { class: 'button', href: '#/schedule' }, 'Create schedule')), sub, wrong, body);
 
   async function load() {
     try {
@@ -91,7 +91,8 @@ export function show(root, route, signal) {
         return;
       }
       if (!table.element.isConnected) replace(body, table.element);
-      table.setRows(schedules.map((schedule) => ({ ...schedule, outcome: outcomes.get(schedule.last_task) })));
+      const isBroken = ({ error }) => (error ? 0 : 1); // the server lists by name; the broken schedules come first
+      table.setRows(schedules.map((schedule) => ({ ...schedule, outcome: outcomes.get(schedule.last_task) })).sort((a, b) => isBroken(a) - isBroken(b)));
     } catch (error) {
       if (error.name !== 'AbortError') setText(wrong, error.message);
     }

@@ -1,10 +1,11 @@
-// One task: its state, why it was late, its attempts; move, run now, cancel.
+// One task: its state, why it was late, its attempts; run now or retry, move, edit, cancel.
 import { call, get } from './api.js';
 import { every, h, replace } from './dom.js';
 import { count, duration, fromNow, plural, timeNode } from './format.js';
 import { indented, rawMember } from './raw_json.js';
-import { action, copyable, stateNode } from './parts.js';
-import { cancelTask, curlOf, mayMove, moveTask, runTask } from './task_actions.js';
+import { action, copyable, fact, stateNode } from './parts.js';
+import { linkOf } from './queue_actions.js';
+import { cancelTask, curlOf, diedAt, editTask, mayMove, moveTask, runTask } from './task_actions.js';
 import { causesOf, whyLate } from './why.js';
 
 export const title = 'Task';
@@ -53,14 +54,14 @@ function endOf(task, now) {
     case 'scheduled':
       return [step('ahead', task.attempts > 0 ? 'Next attempt' : 'Due', task.due_at, h('p', { class: 'sub' }, fromNow(due, now)))];
     case 'ready':
-      return [step('done', 'Due', task.due_at), gap(`waits for a worker, ${duration(Math.max(0, now - due))} so far`)];
+      return [step('done', 'Due', task.due_at), gap(`waiting for a worker, ${duration(Math.max(0, now - due))} so far`)];
     case 'leased':
       return [step('done', 'Due', task.due_at),
         step('done', `Attempt ${count(task.attempts + 1)} is under way`, task.leased_at,
           h('p', { class: 'sub' }, task.worker ? ['by worker ', h('code', {}, task.worker)] : 'by a worker without a name',
             task.leased_at && `, ${duration(Math.max(0, now - ms(task.leased_at)))} so far`), lateNode(task.late_ms))];
     case 'dead':
-      return [step('failed', 'Dead', null, h('p', { class: 'sub' }, 'out of attempts; it stays until you run or cancel it'))];
+      return [step('failed', 'Dead', diedAt(task), h('p', { class: 'sub' }, 'out of attempts; it stays until you run or cancel it'))];
     default:
       return [step('done', task.state === 'completed' ? 'Completed' : 'Cancelled', task.state === 'completed' ? task.history?.at(-1)?.ended_at : null)];
   }
@@ -71,7 +72,12 @@ function payloadOf(task) {
   return h('pre', {}, indented(task.payload));
 }
 
-const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
+/** Where the task is delivered, if no worker leases it. */
+function receiverFact(task, queue) {
+  const url = task.webhook ?? queue?.settings.webhook?.url;
+  if (url && (task.webhook || !queue.settings.sink)) return fact('webhook', h('code', {}, url), !task.webhook && h('span', { class: 'sub' }, ' of its queue'));
+  return queue?.settings.sink && fact('sink', h('code', {}, queue.settings.sink), h('span', { class: 'sub' }, ' of its queue'));
+}
 
 function draw(root, task, queue, actions) {
   const now = Date.now();
@@ -83,10 +89,10 @@ function draw(root, task, queue, actions) {
       h('div', {}, h('strong', {}, why.headline),
         why.points.length > 0 && h('ul', {}, why.points.map((point) => h('li', {}, point))))),
     h('div', { class: 'grid' },
-      h('section', { class: 'card' }, h('h2', {}, 'What happened'), wayOf(task, now)),
+      h('section', { class: 'card' }, h('h2', {}, 'Timeline'), wayOf(task, now)),
       h('section', { class: 'card' }, h('h2', {}, 'Facts'),
         h('dl', { class: 'facts' },
-          fact('queue', h('a', { href: '#/tasks?' + new URLSearchParams({ queue: task.queue }) }, task.queue),
+          fact('queue', h('a', { href: linkOf(task.queue) }, task.queue),
             queue?.settings.paused && [' ', h('span', { class: 'state', 'data-state': 'paused' }, 'paused')]),
           task.key && fact('key', h('code', {}, task.key)),
           fact('due', timeNode(task.due_at, { ms: true }), ` · ${fromNow(task.due_at, now)}`),
@@ -95,7 +101,7 @@ function draw(root, task, queue, actions) {
           fact('priority', count(task.priority)),
           fact('visibility timeout', duration(task.visibility_timeout_ms)),
           fact('backoff', `${duration(task.backoff.initial_ms)} to ${duration(task.backoff.max_ms)}`),
-          task.webhook && fact('webhook', h('code', {}, task.webhook))))),
+          receiverFact(task, queue)))),
     h('section', { class: 'card' }, h('h2', {}, 'Payload'), payloadOf(task)),
     h('details', { class: 'card' }, h('summary', {}, 'As curl'), copyable(curlOf(task, location.origin), 'Copy as curl')));
 }
@@ -104,14 +110,15 @@ function actionsOf(task, etag, reload, signal) {
   if (!mayMove(task)) return null;
   const then = (run) => async () => { if (await run(task, etag)) await reload(); };
   return h('div', { class: 'buttons' },
-    action('Run now', then(runTask), { signal }), action('Move …', then(moveTask), { kind: 'primary', signal }),
+    task.state === 'dead' ? action('Retry', then(runTask), { kind: 'primary', title: 'Due now, with all attempts', signal }) : action('Run now', then(runTask), { signal }),
+    action('Move …', then(moveTask), { kind: task.state === 'dead' ? null : 'primary', signal }), action('Edit …', then(editTask), { signal }),
     action('Cancel …', then(cancelTask), { kind: 'danger', signal }));
 }
 
 function drawMissing(root, id, error) {
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Task ', id)),
     h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, error.status === 404 ? 'There is no such task here, or not any more.' : error.message),
-      error.status === 404 && h('p', { class: 'sub' }, 'A task that was completed or cancelled is gone, unless its queue has a retention.'))));
+      error.status === 404 && h('p', { class: 'sub' }, 'A task that was completed or cancelled is gone, unless its queue keeps finished tasks.'))));
 }
 
 export function show(root, route, signal) {

@@ -1,13 +1,16 @@
-// Actions for a task: move, run now, cancel; and the same calls for curl.
+// Actions for a task: move, run now or retry, edit, cancel; and the same calls for curl.
 import { call } from './api.js';
-import { askForm, attempt, confirmed } from './dialog.js';
+import { askForm, attempt, confirmed, tell } from './dialog.js';
 import { h } from './dom.js';
-import { withRaw } from './raw_json.js';
-import { fromInput, localTime, plural, toInput, viewerZone } from './format.js';
+import { indented, withRaw } from './raw_json.js';
+import { fromInput, localTime, toInput, viewerZone } from './format.js';
 
 const pathOf = (id, verb = '') => `/v1/tasks/${encodeURIComponent(id)}${verb}`;
 const changeable = ['scheduled', 'ready', 'dead'];
 export const mayMove = (task) => changeable.includes(task.state);
+
+/** The time of death of a dead task, as its last attempt tells it; null if it is not known. */
+export const diedAt = ({ state, history = [] }) => (state === 'dead' ? history.at(-1)?.ended_at ?? null : null);
 
 /** Common due times, in the viewer's zone. */
 export function choices(now = new Date()) {
@@ -52,30 +55,29 @@ export async function moveTask({ id }, etag) {
 export const runTask = ({ id }, etag) =>
   attempt(() => call('POST', pathOf(id, '/run'), { headers: { 'if-match': etag } }), `Task ${id} is due now.`);
 
+/** Asks for another payload and priority. `task.payload` is JSON as text, so that no digit is lost. */
+export async function editTask(task, etag) {
+  const isBytes = 'payload_base64' in task;
+  const payload = h('textarea', { rows: '10', spellcheck: 'false', value: isBytes ? task.payload_base64 : indented(task.payload) });
+  const priority = h('input', { type: 'number', min: '0', max: '4294967295', required: true, value: task.priority });
+  const changed = await askForm(`Edit task ${task.id}`, 'Save', {
+    fields: [h('label', {}, h('span', {}, isBytes ? 'Payload (bytes as base64)' : 'Payload (JSON)'), payload),
+      h('label', {}, h('span', {}, 'Priority (a lower number is more urgent)'), priority)],
+    read: async () => {
+      const body = { priority: Number(priority.value), ...(isBytes && { payload_base64: payload.value.trim() }) };
+      if (!isBytes) JSON.parse(payload.value); // throws on wrong input
+      const isSame = !isBytes && payload.value === indented(task.payload);
+      await call('PATCH', pathOf(task.id), { text: withRaw(body, 'payload', isBytes || isSame ? undefined : payload.value.trim()), headers: { 'if-match': etag } });
+      return true;
+    },
+  });
+  if (changed) tell(`Task ${task.id} is saved.`);
+  return changed === true;
+}
+
 export async function cancelTask({ id, queue }, etag) {
   if (!await confirmed(`Cancel task ${id}?`, `It is removed from ${queue}, and no worker will get it.`, 'Cancel the task')) return false;
   return attempt(() => call('DELETE', pathOf(id), { headers: { 'if-match': etag } }), `Task ${id} is cancelled.`);
-}
-
-/** "3 done", or the reason why some failed. */
-function outcome(results, verb) {
-  const failed = results.filter(({ error }) => error);
-  const done = results.length - failed.length;
-  return failed.length === 0 ? `${plural(done, 'task')} ${verb}.`
-    : `${plural(done, 'task')} ${verb}; ${failed.length} not: ${failed[0].error.detail}`;
-}
-
-export async function moveTasks(ids) {
-  const due = await askDue(plural(ids.length, 'task'));
-  if (!due) return false;
-  return attempt(() => call('POST', '/v1/tasks/move', { body: { ids, due_at: due.toISOString() } }),
-    ({ results }) => outcome(results, 'moved'));
-}
-
-export async function cancelTasks(ids) {
-  const what = plural(ids.length, 'task');
-  if (!await confirmed(`Cancel ${what}?`, 'They are removed, and no worker will get them.', `Cancel ${what}`)) return false;
-  return attempt(() => call('POST', '/v1/tasks/cancel', { body: { ids } }), ({ results }) => outcome(results, 'cancelled'));
 }
 
 /** A word for a POSIX shell, quoted for any content. */

@@ -16,6 +16,11 @@ const listOf = (from, until) => '#/tasks?' + new URLSearchParams({ due_after: ne
 
 const rangeText = (from, until) => `${localTime(from, until - from < 60_000)} to ${localTime(until, until - from < 60_000).slice(11)}`;
 
+const LEGEND = () => h('section', { class: 'card' }, h('h2', {}, 'In the picture'), h('dl', { class: 'facts legend' },
+  h('dt', {}, h('span', { class: 'swatch' })), h('dd', {}, 'a slot with tasks; a fuller slot has a stronger colour'),
+  h('dt', {}, h('span', { class: 'swatch hand' })), h('dd', {}, 'a hand: the present time; it goes round in the time at the top of its ring'),
+  h('dt', {}, h('span', { class: 'swatch streak' })), h('dd', {}, 'a streak: tasks that fall to the next ring, or become due')));
+
 function levelText({ slot_ms: width }, slots) {
   return `slots of ${duration(width)}, once round in ${duration(width * slots)}`;
 }
@@ -54,14 +59,17 @@ export function show(root, route, signal) {
     h('p', { class: 'lead' }, 'Each ring is a level of the timing wheel, with the finest level inside. A slot holds the tasks of its time. When a hand reaches a slot, ',
       'its tasks fall to the next ring inside. Tasks that leave the innermost ring are due. Adding, moving or cancelling a task costs the same however many there are.'),
     h('div', { class: 'wheel-box' }, h('div', { class: 'card' }, canvas),
-      h('div', { class: 'wheel-side' }, tip, h('section', { class: 'card' }, h('h2', {}, 'Rings, from inside'), rings))),
+      h('div', { class: 'wheel-side' }, tip, h('section', { class: 'card' }, h('h2', {}, 'Rings, from inside'), rings), LEGEND())),
     h('h2', {}, 'Fullest slots'), table.element);
 
   function drawTip() {
     if (!wheel) return;
     if (!hovered) {
+      if (tip.contains(document.activeElement)) return; // the link keeps the focus
+      const [most] = fullest(wheel);
       replace(tip, h('strong', {}, plural(wheel.timers, 'timer')), h('p', { class: 'note' },
-        'in memory: tasks due within the load window, and leases that may expire. Point at a slot; press it to list its tasks.'));
+        'in memory: tasks due within the load window, and leases that may expire. Point at a slot; press it to open its tasks.'),
+      most && h('a', { href: listOf(most.from, most.until) }, `Open the fullest slot: ${plural(most.count, 'timer')}`));
       return;
     }
     const { n, from, until } = describe(wheel, drawing, hovered);

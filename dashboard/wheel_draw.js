@@ -2,7 +2,7 @@
 // has a stronger colour. Each ring has a hand. When time reaches a slot, its tasks fall to the next
 // ring inside; from the innermost ring they fire. Slots are on a picture of their own. A frame copies
 // this picture and adds hands and falling tasks, so its cost does not depend on the number of tasks.
-import { compact } from './format.js';
+import { compact, duration } from './format.js';
 import { colour } from './theme.js';
 
 const TURN = 2 * Math.PI;
@@ -85,7 +85,7 @@ export class WheelDrawing {
     const measure = this.#measure(size);
     const { slots_per_level: slots, levels } = this.#wheel;
     const most = Math.max(2, ...levels.flatMap((level) => level.slots.map(({ count }) => count)));
-    const paint = { rail: colour('raised'), line: colour('line'), slot: colour('slot'), text: colour('muted'), fall: colour('second'), hand: colour('ink') };
+    const paint = { card: colour('card'), rail: colour('raised'), line: colour('line'), slot: colour('slot'), text: colour('muted'), fall: colour('second'), hand: colour('ink') };
     this.#paint = paint;
     context.clearRect(0, 0, size, size);
     levels.forEach((level, i) => {
@@ -103,6 +103,7 @@ export class WheelDrawing {
       context.globalAlpha = 1;
     });
     this.#notches(context, measure, paint.line);
+    this.#spans(context, measure);
     context.textAlign = 'center';
     context.fillStyle = paint.hand;
     context.font = `600 ${Math.round(measure.inner * 0.5)}px system-ui, sans-serif`;
@@ -110,6 +111,26 @@ export class WheelDrawing {
     context.fillStyle = paint.text;
     context.font = `${Math.round(measure.inner * 0.2)}px system-ui, sans-serif`;
     context.fillText('timers', measure.middle, measure.middle + measure.inner * 0.42);
+  }
+
+  /** At the top of each ring, the time of one turn of its hand. */
+  #spans(context, { middle, inner, width }) {
+    const size = Math.max(9 * Math.min(2, devicePixelRatio || 1), Math.round(middle * 0.034));
+    context.font = `600 ${size}px system-ui, sans-serif`;
+    context.textAlign = 'center';
+    context.textBaseline = 'middle';
+    this.#wheel.levels.forEach(({ slot_ms: slotWidth }, i) => {
+      const text = duration(slotWidth * this.#wheel.slots_per_level);
+      const y = middle - inner - (i + 0.5) * width;
+      const room = context.measureText(text).width + size;
+      context.fillStyle = this.#paint.card;
+      context.globalAlpha = 0.85;
+      context.fillRect(middle - room / 2, y - size * 0.75, room, size * 1.5);
+      context.globalAlpha = 1;
+      context.fillStyle = this.#paint.hand;
+      context.fillText(text, middle, y);
+    });
+    context.textBaseline = 'alphabetic';
   }
 
   /** Sixteen notches on each ring's rim: the detents of the wheel. */

@@ -35,10 +35,10 @@ export function lateTasks(samples) {
 
 const RECENT = 10_000; // ms since a hand-out; within this time, workers are active
 
-/** The time of the last hand-out, in words; empty if the server does not report it. */
-function sinceHandOut({ last_handed_out_age_ms: age }) {
-  if (age === undefined) return '';
-  return age === null ? ': none was handed out since the server started' : `: the last one was handed out ${duration(age)} ago`;
+/** The time of the last hand-out, in words. Older servers do not report it. */
+function lastHandOut({ last_handed_out_age_ms: age }) {
+  if (age === undefined) return 'no worker has a task';
+  return age === null ? 'none handed out since the server started' : `last handed out ${duration(age)} ago`;
 }
 
 /** Why the ready tasks of a queue wait: {kind, text}; null if no task waits. */
@@ -56,11 +56,11 @@ export function whyQueueWaits(queue) {
   const isServed = leased > 0 || age < RECENT;
   if (rate !== null && queue.oldest_ready_age_ms >= LATE) {
     return isServed ? { kind: 'rate', text: `the queue hands out at most ${plural(rate, 'task')} a second` }
-      : { kind: 'either', text: `no worker takes tasks from the queue, or its rate of ${count(rate)} a second holds them back${sinceHandOut(queue)}` };
+      : { kind: 'either', text: `${lastHandOut(queue)}, and the queue hands out at most ${plural(rate, 'task')} a second` };
   }
   const receiver = settings.sink ? 'sink' : settings.webhook ? 'webhook' : null;
-  if (receiver) return { kind: 'delivery', text: `they wait for the queue's ${receiver}${sinceHandOut(queue)}` };
-  if (!isServed) return { kind: 'workers', text: `no worker takes tasks from the queue${sinceHandOut(queue)}` };
+  if (receiver) return { kind: 'delivery', text: `they wait for the queue's ${receiver}: ${lastHandOut(queue)}` };
+  if (!isServed) return { kind: 'workers', text: lastHandOut(queue) };
   return { kind: 'busy', text: leased > 0 ? `its workers have ${plural(leased, 'task')} in hand and are not fast enough`
     : `its workers took the last one ${duration(age)} ago and are not fast enough` };
 }
@@ -123,7 +123,7 @@ const TELL = {
     const why = queue && whyQueueWaits(queue);
     const ahead = queue && queue.ready > 1 ? `${plural(queue.ready - 1, 'other task')} of the queue ${queue.ready === 2 ? 'is' : 'are'} ready too.` : null;
     return { kind: late >= LATE ? 'late' : 'good',
-      headline: `It has been due for ${duration(late)}` + (why ? `: ${why.text}.` : ' and waits for a worker.'),
+      headline: `It has been due for ${duration(late)}` + (why ? `: ${why.text}.` : ' and is waiting for a worker.'),
       points: [ahead, pastPoint(task), priorityPoint(task), attemptsSentence(task), spentSentence(task)] };
   },
   leased(task, queue, now) {
@@ -139,7 +139,7 @@ const TELL = {
   dead(task) {
     return { kind: 'bad', headline: `It is dead: ${task.attempts >= task.max_attempts ? `all ${plural(task.max_attempts, 'attempt')} failed` : 'it was buried'}.`,
       points: [task.history.at(-1)?.error ? `The last one said: “${task.history.at(-1).error}”` : null,
-        spentSentence(task), 'It stays dead until somebody acts. “Run now” gives it all its attempts again.'] };
+        spentSentence(task), 'It stays dead until somebody acts. “Retry” gives it all its attempts again.'] };
   },
   completed(task) {
     const last = task.history.at(-1);

@@ -28,6 +28,9 @@ describe('The cluster of two nodes', () => {
       assert.deepEqual((await cells(page, 'Shards', 2)).sort(), ['a', 'a', 'b', 'b']);
       await until('the backlog of all shards', async () => sum(await cells(page, 'Shards', 4)) === 5 * QUEUES);
       assert.equal(sum(await cells(page, 'Nodes', 4)), 5 * QUEUES);
+      const gaps = await page.evaluate(() => [...document.querySelectorAll('main .stack > .card')].map((card, i, all) =>
+        (i === 0 ? 10 : card.getBoundingClientRect().top - all[i - 1].getBoundingClientRect().bottom)));
+      assert.ok(gaps.length === 3 && gaps.every((gap) => gap >= 8), `px between the cards: ${gaps}`);
       const epochs = await cells(page, 'Shards', 3);
       await cluster.tell('kill b');
       await until('a has all of them', async () => (await cells(page, 'Shards', 2)).join() === 'a,a,a,a');

@@ -12,6 +12,7 @@ import { chromium } from 'playwright-core';
 
 export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const program = process.argv[2] ?? 'build/release/detent';
+const FOLDER = process.env.DASHBOARD; // serves the page from this folder instead of the program's copy
 const PATIENCE = 60_000; // ms; the longest wait for a condition
 
 /** Returns a function that sends requests to the server at `url`. The test fails if one is refused. */
@@ -89,17 +90,32 @@ let browser = null;
 export const startBrowser = async () => { browser ??= await chromium.launch({ executablePath: CHROMIUM }); };
 export const stopBrowser = async () => { await browser?.close(); };
 
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
+const LIBRARY = { 'uplot.js': 'uPlot.iife.min.js', 'uplot.css': 'uPlot.min.css' };
+
+/** Answers for the program with the files of FOLDER, so that an edit of the page needs no build. */
+async function serveFolder(context, server) {
+  const policy = (await fetch(server.url + '/')).headers.get('content-security-policy');
+  await context.route(({ pathname }) => pathname === '/' || pathname.startsWith('/assets/'), (route) => {
+    const name = path.basename(new URL(route.request().url()).pathname) || 'index.html';
+    const file = name in LIBRARY ? path.join(FOLDER, 'node_modules/uplot/dist', LIBRARY[name]) : path.join(FOLDER, name);
+    return route.fulfill({ path: file, headers: { 'content-type': TYPES[path.extname(file)], 'content-security-policy': policy } });
+  });
+}
+
 /** Runs `use(page)` with a new page at `view` of the server; `options` are those of withPageAt. */
-export const withPage = (server, view, use, options) => withPageAt(server.url + '/', `#/${view}`, use, options);
+export const withPage = (server, view, use, options) => withPageAt(server.url + '/', `#/${view}`, use,
+  { prepare: (context) => FOLDER && serveFolder(context, server), ...options });
 
 /**
  * Runs `use(page)` with a new page at `target` below `base`. The page may request only addresses below
- * `base`. `expected` has patterns of errors that the browser may report. All other options are those
- * of a browser context (viewport, colorScheme …).
+ * `base`. `expected` has patterns of errors that the browser may report. `prepare(context)` runs before
+ * the page opens. All other options are those of a browser context (viewport, colorScheme …).
  */
-export async function withPageAt(base, target, use, { expected = [], ...options } = {}) {
+export async function withPageAt(base, target, use, { expected = [], prepare = null, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   context.setDefaultTimeout(PATIENCE);
+  await prepare?.(context);
   const faults = [];
   const fault = (text) => { if (!expected.some((pattern) => pattern.test(text))) faults.push(text); };
   const page = await context.newPage();

@@ -23,7 +23,7 @@ describe('an empty server', () => {
   }));
 
   test('has every view without an error', () => withPage(server, '', async (page) => {
-    for (const name of ['Now', 'Wheel', 'Forecast', 'Queues', 'Tasks', 'Schedules', 'Cluster']) {
+    for (const name of ['Now', 'Queues', 'Tasks', 'Errors', 'Workers', 'Schedules', 'Wheel', 'Forecast', 'Cluster']) {
       await page.getByRole('link', { name, exact: true }).click();
       await shows(page, 'h1', name === 'Wheel' ? /wheel/i : name);
       assert.equal(await page.locator('nav [aria-current]').textContent(), name);
@@ -49,8 +49,8 @@ describe('Now', () => {
     await until('one of tight is leased', async () => (await server.call('POST', '/v1/queues/tight/lease', { wait: '5s' })).tasks.length > 0);
     await withPage(server, 'now', async (page) => {
       await shows(page, '.verdict', 'due and not taken');
-      await shows(page, '.verdict li', /held: 1 task, .* the queue is paused/);
-      await shows(page, '.verdict li', /lonely: 1 task, .* no worker takes tasks/);
+      await shows(page, '.verdict li', /1 paused queue holds 1 ready task: held\./);
+      await shows(page, '.verdict li', /lonely: 1 task, oldest waiting .*; none handed out since the server started\./);
       await shows(page, '.verdict li', /tight: 1 task, .* limit of 1 lease at a time is used up/);
     });
   });
@@ -80,8 +80,14 @@ describe('Now', () => {
     const before = await page.locator('.tile', { hasText: 'scheduled' }).locator('.value').textContent();
     for (let i = 0; i < 5; ++i) await server.call('POST', '/v1/tasks', { queue: 'later', delay: '1h' });
     await shows(page, '.tile', new RegExp(`scheduled\\s*${Number(before) + 5}`));
-    assert.equal(await page.locator('.chart canvas').count(), 3);
+    assert.equal(await page.locator('.chart canvas').count(), 4);
   }));
+
+  test('has its rates in sight on a screen of 900 px', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.verdict', 'not taken');
+    const bottoms = await page.locator('.tile').evaluateAll((tiles) => tiles.map((tile) => tile.getBoundingClientRect().bottom));
+    assert.ok(bottoms.length === 12 && Math.max(...bottoms) <= 900, bottoms.join());
+  }, { viewport: { width: 1440, height: 900 } }));
 
   test('moves nothing when figures change', () => withPage(server, 'now', async (page) => {
     await shows(page, '.status', 'live');
@@ -100,7 +106,7 @@ describe('Now', () => {
   }));
 
   test('says when the server does not answer, and when it is back', () => withPage(server, 'now', async (page) => {
-    await page.route('**/v1/events', (route) => route.abort()); // an open stream would show that the server works
+    await page.route('**/v1/events?types=stats', (route) => route.abort()); // an open stream would show that the server works
     await page.reload();
     await shows(page, '.status', 'live');
     await page.route('**/v1/stats?queues=0', (route) => route.abort());
@@ -181,7 +187,7 @@ describe('Now, with a token for some queues', () => {
   test('shows the figures of those, and why their tasks wait', () => withPage(server, '', async (page) => {
     await signIn(page, some);
     await shows(page, '.tile', /ready\s*2/);
-    await shows(page, '.verdict li', /shop.mail: 2 tasks, .* no worker takes tasks/);
+    await shows(page, '.verdict li', /shop.mail: 2 tasks, .* none handed out since the server started/);
     assert.doesNotMatch(await page.locator('main').textContent(), /other/);
     await page.locator('.tile', { hasText: 'store commit p99' }).waitFor({ state: 'hidden' });
   }, { expected: [/401/, /403/] }));

@@ -31,6 +31,8 @@ describe('An open page', () => {
     assert.equal(await pause(page).getAttribute('title'), 'The server does not answer');
     const widths = await page.evaluate(() => [document.querySelector('.banner').getBoundingClientRect().width, document.body.clientWidth]);
     assert.equal(widths[0], widths[1], 'over the whole width');
+    const colours = await page.getByRole('button', { name: 'Try now' }).evaluate((button) => [getComputedStyle(button).color, getComputedStyle(button).backgroundColor]);
+    assert.deepEqual(colours, ['rgb(255, 255, 255)', 'rgba(0, 0, 0, 0)'], 'white on the red of the banner');
     await server.start();
     await page.getByRole('button', { name: 'Try now' }).click({ timeout: 5_000 }).catch(() => {}); // the page may have tried already
     await shows(page, '.status', 'live');

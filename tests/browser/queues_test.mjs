@@ -20,21 +20,29 @@ describe('More queues than a page can show', () => {
       const answer = await response.json().catch(() => null); // the page was closed first
       if (answer) told = Math.max(told, answer.queues.length);
     });
-    await shows(page, 'main', /1,301 queues; of the 1,000 with most tasks and the 200 whose tasks wait longest, the 200 that need attention most are shown/);
-    await shows(page, 'td', 'a-small-one');
-    await until('200 lines', async () => await page.locator('tbody tr').count() === 200);
+    await shows(page, 'main', /1,301 queues; the 1,000 with most tasks and the 1,000 whose tasks wait longest are listed/);
+    await until('a page', async () => await page.locator('tbody tr').count() === 100);
     await until('an answer', () => told === 1_000);
+    await shows(page, '.pager', '1 to 100 of 1,001');
+    await page.getByRole('button', { name: 'Next', exact: true }).click();
+    await shows(page, '.pager', '101 to 200 of 1,001');
+    await page.getByRole('button', { name: 'Waiting', exact: true }).click();
+    await until('the small one', async () => (await page.locator('td.title').allTextContents()).join() === 'a-small-one');
+    await page.getByRole('button', { name: 'All', exact: true }).click();
     await page.getByLabel('Filter queues by name').fill('TENANT-129');
     await until('tenant-129 and 1290 to 1299', async () => await page.locator('tbody tr').count() === 11);
     await page.getByLabel('Filter queues by name').fill('none');
     await shows(page, '.empty', 'No queue name matches.');
     assert.ok(told <= 1_000, 'never more');
+    await page.getByLabel('Filter queues by name').fill('');
+    await page.getByRole('button', { name: 'List 1,000 more queues' }).click();
+    await shows(page, '.pager', 'of 1,301');
   }));
 
   test('hide no small one that is stuck', () => withPage(server, 'now', async (page) => {
     await until('it has waited', async () => (await server.call('GET', '/v1/queues/a-small-one')).oldest_ready_age_ms > 5_000);
     await shows(page, '.verdict', '1 task is due and not taken.');
-    await shows(page, '.verdict li', /a-small-one: 1 task, .* no worker takes tasks/);
+    await shows(page, '.verdict li', /a-small-one: 1 task, .* none handed out since the server started/);
   }));
 });
 
@@ -63,6 +71,7 @@ describe('Queues', () => {
     await page.getByLabel('Filter queues by name').fill('REP');
     await until('one line', async () => await page.locator('tbody tr').count() === 1);
     await page.getByLabel('Filter queues by name').fill('');
+    await page.getByRole('button', { name: 'Queue', exact: true }).click();
     await page.getByRole('button', { name: 'Queue', exact: true }).click();
     await until('sorted downwards', async () => (await page.locator('tbody tr td').first().textContent()) === 'reports');
     assert.equal(await page.locator('th').first().getAttribute('aria-sort'), 'descending');
@@ -105,6 +114,69 @@ describe('Queues', () => {
       await until('it is ready', async () => (await server.call('GET', '/v1/queues/hooks')).ready === 1);
     });
   });
+
+  test('opens the page of a queue, with its limits, receiver and workers', async () => {
+    await server.call('POST', '/v1/tasks', { queue: 'mail' });
+    await server.call('POST', '/v1/queues/mail/lease', { wait: '5s', worker: 'mailer-1' });
+    await withPage(server, 'queues', async (page) => {
+      await page.getByRole('link', { name: 'mail', exact: true }).click();
+      await shows(page, 'h1', 'mail');
+      await shows(page, '.facts', /leases at a time\s*4, 1 used/);
+      await shows(page, '.facts', 'workers that lease them');
+      await shows(page, 'tr', /mailer-1\s*1\s*task \d+ for/);
+      await page.goto(`${server.url}/#/workers`);
+      await shows(page, 'tr', /mailer-1\s*1\s*mail/);
+    });
+  });
+
+  test('counts what happens to a queue while its page is open', () => withPage(server, 'queue/busy', async (page) => {
+    await shows(page, '.verdict', 'There is no such queue');
+    await server.call('POST', '/v1/tasks/batch', Array.from({ length: 9 }, () => ({ queue: 'busy', max_attempts: 1 })));
+    await shows(page, '.verdict', /9 tasks are ready, the oldest for .*: none handed out since the server started/);
+    const { tasks } = await server.call('POST', '/v1/queues/busy/lease', { max: 9 });
+    const leases = tasks.map(({ lease }) => lease);
+    await server.call('POST', '/v1/leases/fail', { leases: leases.slice(0, 3), error: 'no route to host' });
+    await server.call('POST', '/v1/leases/complete', { leases: leases.slice(3) });
+    const last = (label) => page.locator('.u-series', { hasText: label }).locator('.u-value').first().textContent();
+    await until('its rates', async () => parseFloat(await last('completed')) > parseFloat(await last('died')) && parseFloat(await last('died')) > 0);
+    await shows(page, 'tr', 'no route to host');
+  }, { expected: [/404/] }));
+
+  test('ends its streams while nobody looks, for a browser has few connections', () => withPage(server, 'queue/mail', async (page) => {
+    const open = new Set();
+    page.on('request', (request) => { if (request.url().includes('/v1/events')) open.add(request); });
+    page.on('requestfailed', (request) => open.delete(request));
+    await page.reload();
+    await until('both are open', () => open.size === 2);
+    const setHidden = (hidden) => page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { value, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
+    await setHidden(true);
+    await until('both have ended', () => open.size === 0);
+    await setHidden(false);
+    await until('both are open again', () => open.size === 2);
+  }));
+
+  test('changes the settings of a queue, and says which are wrong', () => withPage(server, 'queue/orders.cancel', async (page) => {
+    await page.getByRole('button', { name: 'Edit settings …' }).click();
+    await page.getByLabel('Rate: tasks per second').fill('0');
+    await press(page, 'Save');
+    await shows(page, 'dialog .wrong', /rate/);
+    await page.getByLabel('Rate: tasks per second').fill('25');
+    await page.getByLabel('Visibility timeout').fill('90s');
+    await page.getByLabel('Backoff, first').fill('5s');
+    await press(page, 'Save');
+    await shows(page, 'dialog .wrong', 'The backoff needs both durations');
+    await page.getByLabel('Backoff, longest').fill('2m');
+    await page.getByLabel(/^Webhook/).fill('https://example.org/hook');
+    await press(page, 'Save');
+    await shows(page, '.facts', '25 tasks per second');
+    await shows(page, '.facts', "the webhook https://example.org/hook · signed with the server's key");
+    const { settings } = await server.call('GET', '/v1/queues/orders.cancel');
+    assert.deepEqual([settings.rate, settings.visibility_timeout_ms, settings.backoff], [25, 90_000, { initial_ms: 5_000, max_ms: 120_000 }]);
+    assert.equal(settings.max_tasks, null);
+  }, { expected: [/400/] }));
 
   test('says what the server refuses', () => withPage(server, 'queues', async (page) => {
     await page.route('**/pause', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json',

@@ -132,9 +132,9 @@ describe('A server that asks for a token', () => {
     await page.evaluate(() => sessionStorage.setItem('detent.token', 's3cret'));
     await page.goto(`${server.url}/#/queues`);
     await page.reload();
-    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
     await shows(page, '#messages [role=alert]', 'allows you to look, not to change');
-    await until('off', async () => await page.getByRole('button', { name: 'Pause' }).isDisabled());
+    await until('off', async () => await page.getByRole('button', { name: 'Pause', exact: true }).isDisabled());
     await until('off', async () => await page.getByRole('button', { name: 'Purge' }).isDisabled());
   }, { expected }));
 });

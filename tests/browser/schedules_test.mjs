@@ -20,6 +20,17 @@ describe('Schedules', () => {
     assert.match(next, /^Mon \d{4}-\d\d-\d\d 09:00 America\/New_York(Mon|Tue) \d{4}-\d\d-\d\d (22|23):00 here$/);
   }, viewer));
 
+  test('that are broken come first', () => withPage(server, 'schedules', async (page) => {
+    await page.route('**/v1/schedules?*', async (route) => {
+      const answer = await (await route.fetch()).json();
+      const schedules = answer.schedules.map((schedule) => (schedule.name === 'report' ? { ...schedule, state: 'broken', error: 'no such time zone' } : schedule));
+      await route.fulfill({ status: 200, contentType: 'application/json', body: JSON.stringify({ ...answer, schedules }) });
+    });
+    await page.reload();
+    await shows(page, '.wrong', 'no such time zone');
+    assert.deepEqual(await page.locator('td.title').allTextContents(), ['report', 'clean']);
+  }));
+
   test('are paused, resumed and triggered', () => withPage(server, 'schedules', async (page) => {
     await line(page, 'report').getByRole('button', { name: 'Pause' }).click();
     await line(page, 'report').getByText('paused', { exact: true }).waitFor();
@@ -40,7 +51,7 @@ describe('Schedules', () => {
 
   test('are made with a preview that follows what is typed', () => withPage(server, 'schedule', async (page) => {
     await page.getByLabel('Name').fill('nightly');
-    await page.getByLabel('Queue of its tasks').fill('backups');
+    await page.getByLabel('Target queue').fill('backups');
     await page.getByLabel('Time zone').fill('Europe/Berlin');
     await page.getByLabel(/Cron expression/).fill('30 2 31 2 *');
     await shows(page, '.preview', /never|not occur/i);
@@ -75,7 +86,7 @@ describe('Schedules', () => {
 
   test('tell what is wrong with what is saved', () => withPage(server, 'schedule', async (page) => {
     await page.getByLabel('Name').fill('bad name');
-    await page.getByLabel('Queue of its tasks').fill('q');
+    await page.getByLabel('Target queue').fill('q');
     await page.getByRole('button', { name: 'Create' }).click();
     await shows(page, 'form > .wrong', /name/);
     await page.getByLabel('Payload of each task').fill('{oops');

@@ -38,7 +38,7 @@ describe('Tasks', () => {
     await page.goto(`${server.url}/#/tasks?due_before=${new Date(Date.now() + 3_600_000 + 9.5 * 60_000).toISOString()}`);
     await until('the first ten', async () => await lines(page) === 10);
     await page.goto(`${server.url}/#/tasks?key=none`);
-    await shows(page, '.empty', 'No task matches');
+    await shows(page, '.empty', 'No matching tasks');
   }));
 
   test('are reached by the search field: an id or a key', () => withPage(server, 'now', async (page) => {
@@ -68,6 +68,100 @@ describe('Tasks', () => {
     await press(page, 'Cancel 1 task');
     await shows(page, '#messages', '1 task cancelled');
     assert.equal((await fetch(`${server.url}/v1/tasks/${ids[4]}`)).status, 404);
+  }));
+
+  test('are found by a part of their payload', () => withPage(server, 'tasks?queue=odd', async (page) => {
+    await page.getByLabel('Payload contains').fill('"N":77}');
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await until('one', async () => await lines(page) === 1);
+    await shows(page, 'td', '{"n":77}');
+    await shows(page, 'main', /^(?!.*may be more)/);
+  }));
+
+  test('that match are all chosen, moved and cancelled, beyond the page', async () => {
+    await server.call('POST', '/v1/tasks/batch', Array.from({ length: 2_100 }, (_, i) => ({ queue: 'many', delay: '2h', payload: { big: i % 2 } })));
+    await withPage(server, 'tasks?queue=many&payload=' + encodeURIComponent('"big":1'), async (page) => {
+      await page.getByRole('button', { name: 'Choose all matching' }).click();
+      await shows(page, '.bulk', 'All 1,050 matching tasks chosen');
+      await page.getByRole('button', { name: 'Move …' }).click();
+      await page.locator('dialog input').fill('2030-01-02T03:04:05');
+      await press(page, 'Move');
+      await shows(page, '#messages', '1,050 tasks moved to 2030-01-02 03:04:05.');
+      await page.getByRole('button', { name: 'Choose all matching' }).click();
+      await page.getByRole('button', { name: 'Cancel …' }).click();
+      await press(page, 'Cancel 1,050 tasks');
+      await shows(page, '#messages', '1,050 tasks cancelled.');
+      assert.equal((await server.call('GET', '/v1/queues/many')).scheduled, 1_050);
+      await page.goto(`${server.url}/#/tasks?queue=many`);
+      await page.getByRole('button', { name: 'Purge the queue …' }).click();
+      await page.locator('dialog input').fill('many');
+      await press(page, 'Purge');
+      await shows(page, '#messages', '1,050 tasks removed from many');
+    });
+  });
+
+  test('are changed part by part, until the viewer stops', async () => {
+    await server.call('POST', '/v1/tasks/batch', Array.from({ length: 3_000 }, () => ({ queue: 'long', delay: '2h' })));
+    await withPage(server, 'tasks?queue=long', async (page) => {
+      await page.getByRole('button', { name: 'Choose all matching' }).click();
+      await shows(page, '.bulk', 'All 3,000 matching tasks chosen');
+      let parts = 0;
+      let stopped;
+      const isStopped = new Promise((resolve) => { stopped = resolve; });
+      await page.route('**/v1/tasks/cancel', async (route) => {
+        if (++parts === 2) await isStopped;
+        await route.continue();
+      });
+      await page.getByRole('button', { name: 'Cancel …' }).click();
+      await press(page, 'Cancel 3,000 tasks');
+      await shows(page, 'dialog', '1,000 of 3,000');
+      await press(page, 'Stop');
+      stopped();
+      await shows(page, '#messages', '2,000 tasks cancelled; stopped, 1,000 left.');
+      assert.equal((await server.call('GET', '/v1/queues/long')).scheduled, 1_000);
+    });
+  });
+});
+
+describe('Dead tasks', () => {
+  let server;
+  const dead = []; // ids, in the order of their deaths
+  before(async () => {
+    server = await startServer();
+    for (const [queue, error] of [['hooks', 'HTTP 503 for order 123456'], ['mail', 'mailbox full'], ['hooks', 'HTTP 503 for order 987654'], ['hooks', 'HTTP 404']]) {
+      const { id } = await server.call('POST', '/v1/tasks', { queue, max_attempts: 1 });
+      const { tasks: [{ lease }] } = await server.call('POST', `/v1/queues/${queue}/lease`, { wait: '5s' });
+      await server.call('POST', '/v1/leases/fail', { leases: [lease], error });
+      dead.push(id);
+    }
+  });
+  after(() => server.stop());
+
+  test('are listed with their time of death, the last first', () => withPage(server, 'tasks?state=dead', async (page) => {
+    await until('their times', async () => await page.locator('td[data-label=Died] time').count() === 4);
+    assert.deepEqual(await page.locator('td.title').allTextContents(), [...dead].reverse());
+  }));
+
+  test('are grouped by queue and error, and a group is listed and retried', () => withPage(server, 'errors', async (page) => {
+    await shows(page, 'main', '4 dead tasks in 3 groups');
+    const group = page.getByRole('row').filter({ hasText: 'HTTP 503 for order …' });
+    await group.locator('time').waitFor();
+    assert.match(await group.textContent(), /hooks2/);
+    await group.getByRole('link', { name: /HTTP 503/ }).click();
+    await until('its tasks', async () => await page.locator('tbody tr').count() === 2);
+    await page.goBack();
+    await page.getByRole('row').filter({ hasText: 'HTTP 503' }).getByRole('button', { name: 'Retry' }).click();
+    await shows(page, '#messages', '2 tasks due now.');
+    await shows(page, 'main', '2 dead tasks in 2 groups');
+    assert.equal((await server.call('GET', '/v1/queues/hooks')).ready, 2);
+  }));
+
+  test('are retried with the main button', () => withPage(server, 'task/' + dead[1], async (page) => {
+    await shows(page, '.way li', /Dead.*\d{4}-/);
+    const retry = page.locator('main').getByRole('button', { name: 'Retry', exact: true });
+    assert.equal(await retry.getAttribute('class'), 'primary');
+    await retry.click();
+    await shows(page, '.state', 'ready');
   }));
 });
 
@@ -147,6 +241,32 @@ describe('A task', () => {
       await press(page, 'Cancel the task');
       await shows(page, '.verdict', 'no such task here');
     }, { expected: [/404/] });
+  });
+
+  test('is edited, and its payload keeps every digit', async () => {
+    const id = await schedule({ queue: 'q', delay: '1h' });
+    await withPage(server, 'task/' + id, async (page) => {
+      await button(page, 'Edit …').click();
+      await page.getByLabel('Payload (JSON)').fill('{oops');
+      await press(page, 'Save');
+      await shows(page, 'dialog .wrong', /JSON/);
+      await page.getByLabel('Payload (JSON)').fill('{"n": 12345678901234567890}');
+      await page.getByLabel(/^Priority/).fill('7');
+      await press(page, 'Save');
+      await shows(page, 'pre', '"n": 12345678901234567890');
+      assert.equal((await server.call('GET', '/v1/tasks/' + id)).priority, 7);
+    });
+  });
+
+  test('shows the URL that it is delivered to, its own or that of its queue', async () => {
+    await server.call('PATCH', '/v1/queues/hooked', { webhook: 'http://127.0.0.1:9/of-queue', paused: true });
+    const id = await schedule({ queue: 'hooked' });
+    const own = await schedule({ queue: 'hooked', webhook: 'http://127.0.0.1:9/own' });
+    await withPage(server, 'task/' + id, async (page) => {
+      await shows(page, '.facts', 'http://127.0.0.1:9/of-queue of its queue');
+      await page.goto(`${server.url}/#/task/${own}`);
+      await shows(page, '.facts', 'http://127.0.0.1:9/own');
+    });
   });
 
   test('that changed meanwhile is not changed by a stale page', async () => {

@@ -2,13 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './no_browser.mjs';
-import { stepsFrom } from '../../dashboard/chart.js';
-import { compact, duration, plural, rate } from '../../dashboard/format.js';
+import { stepsFrom, timeTexts, topOf } from '../../dashboard/chart.js';
+import { groupsOf } from '../../dashboard/errors.js';
+import { compact, duration, durationText, plural, rate } from '../../dashboard/format.js';
 import { ofCounts, quantile, since } from '../../dashboard/histogram.js';
+import { ChangeCount } from '../../dashboard/queue_feed.js';
+import { changesOf } from '../../dashboard/queue_settings.js';
+import { countInBins } from '../../dashboard/forecast_bins.js';
 import { indented, rawMember, withRaw } from '../../dashboard/raw_json.js';
 import { choices, curlOf } from '../../dashboard/task_actions.js';
-import { durationText } from '../../dashboard/schedule_form.js';
+import { readSearch, shapeOf } from '../../dashboard/task_search.js';
 import { alignedStart } from '../../dashboard/wheel_draw.js';
+import { byWorker } from '../../dashboard/workers.js';
 import { causesOf, lateTasks, timeSpent, whyLate, whyQueueWaits } from '../../dashboard/why.js';
 
 const plain = (text) => text.replaceAll('\u00a0', ' ');
@@ -43,6 +48,75 @@ test('no two marks of an axis read alike', () => {
       assert.equal(new Set(marks).size, marks.length, marks.join());
     }
   }
+});
+
+test('no two marks of a second read alike', () => {
+  const texts = timeTexts(null, [1_000, 1_000.5, 1_001, 1_001.5], 0, 0, 0.5);
+  assert.equal(new Set(texts.filter(Boolean)).size, 2);
+  assert.deepEqual([texts[1], texts[3]], ['', '']);
+});
+
+test('one burst does not flatten the scale of a chart', () => {
+  const quiet = Array.from({ length: 100 }, (_, i) => 10 + (i % 5));
+  assert.equal(topOf([quiet]), 14);
+  assert.equal(topOf([[...quiet, 12_000], [0, 0]]), 28);
+  assert.equal(topOf([[...quiet, 60]]), 60, 'a little more is no burst');
+  assert.equal(topOf([[0, 5_000, 0]]), 5_000, 'a few values are all usual');
+  assert.equal(topOf([[]]), 1);
+});
+
+test('due times are counted in the bins that hold them', () => {
+  assert.deepEqual(countInBins([9, 10, 19, 20, 39, 40], { first: 10, width: 10, bins: 3 }), [2, 1, 1]);
+});
+
+test('errors are grouped without the parts that differ from task to task', () => {
+  assert.equal(shapeOf('order 123456 of 0190a7c4-1111-7222-8333-444455556666 failed\nat line 3'), 'order … of … failed');
+  assert.notEqual(shapeOf('HTTP 503'), shapeOf('HTTP 500'));
+  const dead = (id, queue, error) => ({ id, queue, last_error: error });
+  assert.deepEqual(groupsOf([dead('1', 'a', 'x'), dead('2', 'b', 'x'), dead('3', 'a', 'x'), dead('4', 'a')]).map(({ queue, error, ids }) => [queue, error, ids]),
+    [['a', 'x', ['1', '3']], ['a', '', ['4']], ['b', 'x', ['2']]]);
+});
+
+test('a search looks into payloads and errors itself', () => {
+  const search = readSearch(new URLSearchParams('queue=q&payload=ADA&error=order+12345&cursor=x'));
+  assert.deepEqual(search.parameters, { queue: 'q' });
+  const task = { payload: { to: 'ada@example.org' }, last_error: 'order 99999' };
+  assert.equal(search.matches(task), true);
+  assert.equal(search.matches({ ...task, last_error: 'other' }), false);
+  assert.equal(search.matches({ ...task, payload: 'bob' }), false);
+  assert.equal(search.matches({ payload_base64: btoa('for ada'), last_error: 'order 10000' }), true);
+});
+
+test('the changes of a queue become rates, and changes that the server left out count too', () => {
+  const counted = new ChangeCount();
+  for (const change of ['leased', 'leased', 'completed', 'expired', 'dead', 'moved']) counted.add('task', { change });
+  assert.deepEqual(counted.take(2_000), { rates: { scheduled: 0, leased: 1, completed: 0.5, failed: 0.5, died: 0.5 }, isEstimate: false });
+  counted.add('task', { change: 'leased' });
+  counted.add('missed', { missed: 9 });
+  counted.add('missed', { missed: null });
+  assert.deepEqual(counted.take(1_000), { rates: { scheduled: 0, leased: 10, completed: 0, failed: 0, died: 0 }, isEstimate: true });
+});
+
+test('only changed settings of a queue are sent', () => {
+  const settings = { rate: 50, concurrency: null, max_tasks: null, max_bytes: null, max_attempts: null, visibility_timeout_ms: 90_000, backoff: null,
+    retention_ms: 0, key_retention_ms: 600_000, webhook: { url: 'https://a.test/', keys: ['whsec_…'] }, sink: null };
+  const same = { rate: '50', concurrency: '', max_tasks: '', max_bytes: '', max_attempts: '', visibility_timeout: '90s', 'backoff.initial': '', 'backoff.max': '',
+    retention: '0s', key_retention: '10m', webhook: 'https://a.test/', keys: '', sink: '' };
+  const changes = (more) => changesOf(settings, { ...same, ...more });
+  assert.deepEqual(changes({}), {});
+  assert.deepEqual(changes({ rate: '', concurrency: '4', retention: '1d' }), { rate: null, concurrency: 4, retention: '1d' });
+  assert.deepEqual(changes({ 'backoff.initial': '1s', 'backoff.max': '1h' }), { backoff: { initial: '1s', max: '1h' } });
+  assert.deepEqual(changes({ webhook: 'https://b.test/' }), { webhook: 'https://b.test/' });
+  assert.deepEqual(changes({ keys: 'k1 k2' }), { webhook: { url: 'https://a.test/', keys: ['k1', 'k2'] } });
+  assert.deepEqual(changes({ webhook: '', sink: 'kafka' }), { webhook: null, sink: 'kafka' });
+  assert.throws(() => changes({ rate: 'many' }), /whole number/);
+});
+
+test('leased tasks are told by worker, the longest lease first', () => {
+  const leased = (id, worker, minute) => ({ id, queue: 'q' + id, worker, leased_at: `2026-01-02T03:0${minute}:00.000Z` });
+  const workers = byWorker([leased('1', 'a', 5), leased('2', 'b', 4), leased('3', 'a', 3), leased('4', undefined, 6)]);
+  assert.deepEqual(workers.map(({ worker, tasks, oldest }) => [worker, tasks, oldest.id]), [['a', 2, '3'], ['b', 1, '2'], ['', 1, '4']]);
+  assert.deepEqual([...workers[0].queues], ['q1', 'q3']);
 });
 
 test('quantiles are those of what was added', () => {
@@ -100,8 +174,8 @@ test('that no lease is open at this instant does not mean that no worker takes t
   assert.match(plain(seen(300).text), /took the last one 300 ms ago and are not fast enough/);
   assert.equal(seen(300, { rate: 5 }).kind, 'rate');
   assert.equal(seen(180_000).kind, 'workers');
-  assert.match(plain(seen(180_000).text), /no worker takes tasks from the queue: the last one was handed out 3 min ago/);
-  assert.match(seen(null).text, /none was handed out since the server started/);
+  assert.match(plain(seen(180_000).text), /^last handed out 3 min ago$/);
+  assert.match(seen(null).text, /^none handed out since the server started$/);
 });
 
 test('the causes of lateness are told, the longest first', () => {

@@ -57,6 +57,12 @@ describe('The wheel, the forecast and the cluster', () => {
     await shows(page, 'h1', 'Tasks');
   }));
 
+  test('the wheel names its hands, streaks and fullest slot', () => withPage(server, 'wheel', async (page) => {
+    await shows(page, '.legend', /a hand: the present time.*a streak: tasks that fall/);
+    await page.getByRole('link', { name: /^Open the fullest slot: 4[01] timers/ }).click();
+    await until('its tasks', async () => await page.locator('tbody tr').count() >= 40);
+  }));
+
   test('the wheel stands still for who wants no motion', () => withPage(server, 'wheel', async (page) => {
     await shows(page, '.tip', '41 timers');
     const frames = await page.evaluate(() => new Promise((resolve) => {
@@ -80,6 +86,17 @@ describe('The wheel, the forecast and the cluster', () => {
     await shows(page, 'main', /71 tasks due from/);
     assert.equal(await page.getByRole('button', { name: 'month', exact: true }).getAttribute('aria-pressed'), 'true');
     await shows(page, 'tbody tr', /41$/);
+  }));
+
+  test('the forecast counts one queue, and has a linear scale', () => withPage(server, 'forecast?span=month', async (page) => {
+    await shows(page, 'main', /71 tasks due from/);
+    await page.getByLabel('Queue').fill('later');
+    await shows(page, 'main', /30 tasks due from/);
+    const chart = await page.locator('.u-axis canvas, .chart canvas').first().evaluate((canvas) => canvas.toDataURL());
+    await page.getByRole('button', { name: 'linear' }).click();
+    await until('another scale', async () => await page.locator('.chart canvas').first().evaluate((canvas) => canvas.toDataURL()) !== chart);
+    await page.getByRole('table', { name: 'The busiest times' }).getByRole('link').first().click();
+    await until('its tasks', async () => await page.locator('tbody tr').count() === 30);
   }));
 
   test('the forecast is zoomed by dragging and lists a bar when pressed', () => withPage(server, 'forecast?span=month', async (page) => {
