@@ -359,6 +359,12 @@ class Rules(unittest.TestCase):
         self.assertEqual([(w.path, w.rule) for w in report.warnings],
                          [("src/task/t.cc", "file-size")])
 
+    def test_a_folder_has_at_most_45_files(self):
+        many = {f"src/task/more_{number}.h": cpp("#pragma once\n") for number in range(45)}
+        found = check(CLEAN | many).findings
+        self.assertEqual([(finding.path, finding.rule) for finding in found],
+                         [("src/task", "rooms")])
+
     def test_every_rule_has_a_violation_here(self):
         planted = {rule for rule, _, _, _ in VIOLATIONS + AREA_VIOLATIONS}
         self.assertEqual(set(RULES), planted)

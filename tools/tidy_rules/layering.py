@@ -10,6 +10,7 @@ who may include whom: a room includes the rooms above it. Files of the layer tha
 are a row as well, or else come last.
 """
 
+import collections
 import pathlib
 import re
 
@@ -17,7 +18,8 @@ from tidy_rules.source import TEST_ROOM, Finding, is_test_path
 
 RULES = {
     "layering": "a folder includes only what ARCHITECTURE.md's table says it needs",
-    "rooms": "a room includes only rooms above it in ARCHITECTURE.md's table of rooms",
+    "rooms": "a room includes only rooms above it in ARCHITECTURE.md's table of rooms; a folder "
+             "has at most 45 files",
     "third-party": "a library's headers are included from one folder only",
     "public-header": "a header under include/ is installed with the layer that owns it",
 }
@@ -70,6 +72,8 @@ CONCRETE_STORES = {"store/rocksdb", "store/postgres"}
 GROUND = {"wheel", "base"}  # the lowest floor, which does not see itself
 OPEN_TO_ALL = {"wheel", "base", "base/log"}
 FLOOR_0 = {"detent/check.h", "detent/tick.h"}  # below every layer
+
+FOLDER_FILES = 45
 
 # Third-party headers, by how their names begin → where they may be included. The longest wins.
 THIRD_PARTY = {
@@ -177,7 +181,12 @@ def room_of(path, layer):
 
 
 def check_rooms(tree):
-    """Every folder in a layer is in the table."""
+    """Every folder in a layer is in the table, and no folder of C++ has too many files."""
+    sizes = collections.Counter(str(pathlib.PurePath(file.path).parent) for file in tree.cpp_files)
+    for folder, size in sizes.items():
+        if size > FOLDER_FILES:
+            yield Finding(folder, 1, "rooms", f"{size} files of C++, {FOLDER_FILES} are allowed; "
+                          "give the folder rooms that show its design")
     for file in tree.cpp_files:
         layer = layer_of(file.path)
         if layer not in NEEDS:
