@@ -101,7 +101,8 @@ function draw(root, task, queue, actions) {
           fact('priority', count(task.priority)),
           fact('visibility timeout', duration(task.visibility_timeout_ms)),
           fact('backoff', `${duration(task.backoff.initial_ms)} to ${duration(task.backoff.max_ms)}`),
-          receiverFact(task, queue)))),
+          receiverFact(task, queue),
+          task.headers && fact('headers', h('code', {}, Object.entries(task.headers).map(([name, value]) => `${name}: ${value}`).join('\n')))))),
     h('section', { class: 'card' }, h('h2', {}, 'Payload'), payloadOf(task)),
     h('details', { class: 'card' }, h('summary', {}, 'As curl'), copyable(curlOf(task, location.origin), 'Copy as curl')));
 }

@@ -87,6 +87,7 @@ export const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 export function curlOf(task, origin) {
   const body = { queue: task.queue, ...(task.key ? { key: task.key } : {}), due_at: task.due_at,
     priority: task.priority, max_attempts: task.max_attempts, visibility_timeout_ms: task.visibility_timeout_ms,
-    backoff: task.backoff, ...('payload_base64' in task ? { payload_base64: task.payload_base64 } : {}) };
+    backoff: task.backoff, ...(task.webhook ? { webhook: task.webhook } : {}), ...(task.headers ? { headers: task.headers } : {}),
+    ...('payload_base64' in task ? { payload_base64: task.payload_base64 } : {}) };
   return `curl -s ${origin}/v1/tasks -d ${quoted(withRaw(body, 'payload', task.payload))}`;
 }

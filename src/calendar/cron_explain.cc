@@ -139,11 +139,9 @@ Texts dates(const CronFields& fields) {
                         : std::to_string(before) + " days before the last day of the month");
   }
   for (const unsigned day : members(fields.nearest_to)) {
-    texts.push_back("on the day from Monday to Friday nearest to day " + std::to_string(day) +
-                    " of the month");
+    texts.push_back("on the weekday nearest to day " + std::to_string(day) + " of the month");
   }
-  if (fields.has_last_weekday)
-    texts.emplace_back("on the last day from Monday to Friday of the month");
+  if (fields.has_last_weekday) texts.emplace_back("on the last weekday of the month");
   return texts;
 }
 

@@ -29,6 +29,7 @@ test('a payload stays byte for byte', () => {
   assert.equal(indented('{"a":[1.0,{}],"b":"x:,{"}'), '{\n  "a": [\n    1.0,\n    {}\n  ],\n  "b": "x:,{"\n}');
   const task = { queue: 'q', due_at: 'D', priority: 1, max_attempts: 2, visibility_timeout_ms: 3, backoff: {}, payload: "{\"it's\":1.0}" };
   assert.match(curlOf(task, 'http://h'), /"payload":\{"it'\\''s":1\.0\}\}'$/);
+  assert.match(curlOf({ ...task, webhook: 'http://w', headers: { 'X-A': 'b' } }, 'http://h'), /"webhook":"http:\/\/w","headers":\{"X-A":"b"\}/);
 });
 
 test('numbers and durations are short', () => {
