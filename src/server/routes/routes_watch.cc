@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "external/offload_thread.h"
-#include "protocol/json/answer_codec.h"
+#include "protocol/json/stats_codec.h"
 #include "protocol/json/stats_point.h"
 #include "server/http/query.h"
 #include "server/operate/version.h"
