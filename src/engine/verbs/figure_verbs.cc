@@ -83,6 +83,7 @@ EngineStats FigureVerbs::stats(std::size_t most_queues) const {
                     .late = parts_.lateness.late(),
                     .commit_time = std::move(written.time)};
   if (most_queues == 0) return stats;
+  stats.by_queue = parts_.news.by_queue();
   const std::vector<const Queue*> shown = parts_.queues.largest(most_queues);
   stats.queues.reserve(shown.size());
   for (const Queue* const queue : shown) stats.queues.push_back(stats_of(*queue));

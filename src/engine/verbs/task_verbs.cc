@@ -56,7 +56,7 @@ Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
   parts_.queues.note_change(queue);
   queue.record.bytes += request.payload.data.size();
   ++queue.accepted;
-  ++parts_.news.counters().scheduled;
+  parts_.news.count(queue, &TaskCounters::scheduled);
   if (!request.key.empty()) {
     parts_.records.keys().put({.queue = queue.record.number,
                                .key = request.key,
@@ -281,7 +281,6 @@ Result<void> TaskVerbs::cancel(TaskId id) {
     if (!next_state(found.state, TaskVerb::cancel)) return not_allowed(id, found.state);
     TRY(parts_.transitions.remove(std::move(found), TaskVerb::cancel));
   }
-  ++parts_.news.counters().cancelled;
   return ok();
 }
 

@@ -3,6 +3,7 @@
 #include "server/program/serve_alone.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,6 +31,12 @@ namespace {
 /// Empty when the tasks are not in a folder.
 std::filesystem::path data_on_disk(const cli::ServeOptions& options) {
   return options.store.empty() ? options.data : std::filesystem::path();
+}
+
+std::function<ProcessFigures()> figures_of_process(const cli::ServeOptions& options) {
+  return [data = data_on_disk(options), memory = options.memory_bytes] {
+    return read_process_figures(data, memory);
+  };
 }
 
 }  // namespace
@@ -70,13 +77,12 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
       with.reloads, webhooks->keys_file(), [&webhooks] { return webhooks->reload_keys(); },
       alerts.get());
   EventHub events(engine_thread, changes, clock);
-  Routes routes(
-      engine_thread, events, clock,
-      {.offload = offload.get(),
-       .cors_origin = options.cors_origin,
-       .access = with.access,
-       .host_names = options.host_names,
-       .process_figures = [data = data_on_disk(options)] { return read_process_figures(data); }});
+  Routes routes(engine_thread, events, clock,
+                {.offload = offload.get(),
+                 .cors_origin = options.cors_origin,
+                 .access = with.access,
+                 .host_names = options.host_names,
+                 .process_figures = figures_of_process(options)});
   routes.show_deliveries(webhooks->deliverer());
   check_again_at_reload(with.reloads, [&events, &routes] {
     events.check_again();

@@ -391,10 +391,11 @@ bool Routes::ask_page(UniqueFunction<void(std::string)> take) {
   if (offload_ != nullptr) external = offload_->stats();
   std::optional<DeliveryStats> deliveries;
   if (deliverer_ != nullptr) deliveries = deliverer_->stats();
-  return post([this, take = std::move(take), external, deliveries](Engine& engine) mutable {
+  return post([this, take = std::move(take), external, deliveries,
+               process = process_figures()](Engine& engine) mutable {
     EngineStats stats = engine.stats(kMaxQueueSeries);
     stats.oldest = engine.oldest_queues(kMaxQueueSeries + 1);
-    take(render_metrics(stats, http_metrics_.snapshot(), external, deliveries, process_figures()));
+    take(render_metrics(stats, http_metrics_.snapshot(), external, deliveries, process));
   });
 }
 
