@@ -70,6 +70,7 @@ SANE = {
     "detent_http_request_duration_seconds":
         'detent_http_request_duration_seconds_count{route="/v1/tasks",code="201"} == 11',
     "detent_store_up": "detent_store_up == 1",
+    "detent_refuses_tasks": "detent_refuses_tasks == 0",
     "process_resident_memory_bytes": "process_resident_memory_bytes > 1e6",
     "process_cpu_seconds_total": "process_cpu_seconds_total > 0",
     "process_start_time_seconds": "abs(process_start_time_seconds - time()) < 600",
@@ -84,7 +85,8 @@ SANE = {
     "detent_webhook_waiting": "detent_webhook_waiting == 0",
 }
 # Only a single server has the first metrics, and only a node of a cluster has the second.
-ALONE = {"detent_data_free_bytes": "detent_data_free_bytes > 0"}
+ALONE = {"detent_data_free_bytes": "detent_data_free_bytes > 0",
+         "detent_data_min_free_bytes": "detent_data_min_free_bytes == 256 * 1024 * 1024"}
 NODE = {"detent_cluster_nodes"}
 # Only a server with an external scheduler, or with sinks, has these metrics. The second server of
 # this test has both.

@@ -66,22 +66,24 @@ QueueStats FigureVerbs::stats_of(const Queue& queue) const {
 
 EngineStats FigureVerbs::stats(std::size_t most_queues) const {
   CommitWriter::Written written = parts_.writer.written();
-  EngineStats stats{.epoch = parts_.epoch,
-                    .counters = parts_.news.counters(),
-                    .all = stats_of_all(),
-                    .queue_count = parts_.queues.size(),
-                    .queues = {},
-                    .loaded = parts_.tasks.size(),
-                    .urgent = parts_.tasks.urgent(),
-                    .orphans = parts_.orphans.found(),
-                    .is_stopped = parts_.writer.stopped_by().has_value(),
-                    .waiting_workers = parts_.hand_out.waiting(),
-                    .schedules = parts_.records.schedules().size(),
-                    .commits = written.commits,
-                    .committed_tasks = written.tasks,
-                    .lateness = parts_.lateness.fired(),
-                    .late = parts_.lateness.late(),
-                    .commit_time = std::move(written.time)};
+  EngineStats stats{
+      .epoch = parts_.epoch,
+      .counters = parts_.news.counters(),
+      .all = stats_of_all(),
+      .queue_count = parts_.queues.size(),
+      .queues = {},
+      .loaded = parts_.tasks.size(),
+      .urgent = parts_.tasks.urgent(),
+      .orphans = parts_.orphans.found(),
+      .is_stopped = parts_.writer.stopped_by().has_value(),
+      .refuses_tasks = parts_.options.intake != nullptr && !parts_.options.intake->is_open(),
+      .waiting_workers = parts_.hand_out.waiting(),
+      .schedules = parts_.records.schedules().size(),
+      .commits = written.commits,
+      .committed_tasks = written.tasks,
+      .lateness = parts_.lateness.fired(),
+      .late = parts_.lateness.late(),
+      .commit_time = std::move(written.time)};
   if (most_queues == 0) return stats;
   stats.by_queue = parts_.news.by_queue();
   const std::vector<const Queue*> shown = parts_.queues.largest(most_queues);

@@ -222,8 +222,13 @@ void add_process(std::vector<MetricFamily>& families, const ProcessFigures& proc
     families.push_back(
         gauge("detent_window_limit_tasks", "The most tasks in memory.", process.memory->tasks));
   }
-  add_gauge("detent_data_free_bytes", "Free space on the disk of the data folder.",
-            process.data_free_bytes);
+  if (process.disk) {
+    families.push_back(gauge("detent_data_free_bytes", "Free space on the disk of the data folder.",
+                             process.disk->free_bytes));
+    families.push_back(gauge("detent_data_min_free_bytes",
+                             "With less free space, new tasks are refused (--min-free-disk).",
+                             process.disk->min_free_bytes));
+  }
   if (!process.nodes) return;
   MetricFamily nodes =
       family("detent_cluster_nodes", "Nodes of the cluster: alive, or missing.", MetricType::Gauge);
@@ -349,6 +354,9 @@ std::string render_metrics(const EngineStats& engine, const std::vector<HttpDura
       gauge("detent_store_up",
             "1 while the store works; 0 after a failure, until it is open again.",
             !engine.is_stopped && process.is_store_reached ? 1 : 0),
+      gauge("detent_refuses_tasks",
+            "1 while new tasks are refused because the disk is nearly full.",
+            engine.refuses_tasks ? 1 : 0),
       gauge("detent_shard_epoch", "Epoch of the engine; it rises each time the store is opened.",
             engine.epoch),
       build_info()};

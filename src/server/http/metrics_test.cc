@@ -116,16 +116,22 @@ TEST(Metrics, AStoreThatFailedOrIsNotReachedIsNotUp) {
       has_line(render_metrics({}, {}, {}, {}, {.is_store_reached = false}), "detent_store_up 0"));
 }
 
+TEST(Metrics, AServerThatRefusesTasksTellsIt) {
+  EXPECT_TRUE(has_line(render_metrics({}, {}), "detent_refuses_tasks 0"));
+  EXPECT_TRUE(has_line(render_metrics({.refuses_tasks = true}, {}), "detent_refuses_tasks 1"));
+}
+
 TEST(Metrics, WhatTheSystemAndTheClusterTellIsShownWhereItIsKnown) {
-  const std::string text = render_metrics({}, {}, {}, {},
-                                          {.resident_bytes = 4096,
-                                           .cpu_seconds = 1.5,
-                                           .start_seconds = 1.75e9,
-                                           .open_fds = 12,
-                                           .max_fds = 1024,
-                                           .memory = MemoryBudget{.bytes = 600, .tasks = 1},
-                                           .data_free_bytes = 77,
-                                           .nodes = NodeCounts{.alive = 2, .missing = 1}});
+  const std::string text =
+      render_metrics({}, {}, {}, {},
+                     {.resident_bytes = 4096,
+                      .cpu_seconds = 1.5,
+                      .start_seconds = 1.75e9,
+                      .open_fds = 12,
+                      .max_fds = 1024,
+                      .memory = MemoryBudget{.bytes = 600, .tasks = 1},
+                      .disk = DiskFigures{.free_bytes = 77, .min_free_bytes = 70},
+                      .nodes = NodeCounts{.alive = 2, .missing = 1}});
   EXPECT_TRUE(has_line(text, "process_resident_memory_bytes 4096")) << text;
   EXPECT_TRUE(has_line(text, "process_cpu_seconds_total 1.5"));
   EXPECT_TRUE(has_line(text, "process_start_time_seconds 1750000000"));
@@ -134,6 +140,7 @@ TEST(Metrics, WhatTheSystemAndTheClusterTellIsShownWhereItIsKnown) {
   EXPECT_TRUE(has_line(text, "detent_memory_budget_bytes 600"));
   EXPECT_TRUE(has_line(text, "detent_window_limit_tasks 1"));
   EXPECT_TRUE(has_line(text, "detent_data_free_bytes 77"));
+  EXPECT_TRUE(has_line(text, "detent_data_min_free_bytes 70"));
   EXPECT_TRUE(has_line(text, R"(detent_cluster_nodes{state="alive"} 2)"));
   EXPECT_TRUE(has_line(text, R"(detent_cluster_nodes{state="missing"} 1)"));
   const std::string none = render_metrics({}, {});

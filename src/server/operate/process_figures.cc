@@ -88,17 +88,15 @@ std::optional<std::uint64_t> free_bytes(const std::filesystem::path& data) {
   return space.available;
 }
 
-ProcessFigures read_process_figures(const std::filesystem::path& data, std::size_t memory_bytes) {
+ProcessFigures read_process_figures(std::size_t memory_bytes) {
   static const std::optional<double> start = start_seconds();
-  ProcessFigures figures{
+  return {
       .resident_bytes = resident_bytes(),
       .cpu_seconds = cpu_seconds(),
       .start_seconds = start,
       .open_fds = open_fds(),
       .max_fds = max_fds(),
       .memory = MemoryBudget{.bytes = memory_bytes, .tasks = plan_memory(memory_bytes).max_loaded}};
-  if (!data.empty()) figures.data_free_bytes = free_bytes(data);
-  return figures;
 }
 
 }  // namespace detent::server

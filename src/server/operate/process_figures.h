@@ -14,6 +14,12 @@ struct NodeCounts {
   std::uint64_t missing = 0;  // see MissingMember
 };
 
+/// The disk of the data folder.
+struct DiskFigures {
+  std::uint64_t free_bytes = 0;      // for this user
+  std::uint64_t min_free_bytes = 0;  // with less, new tasks are refused
+};
+
 /// The memory that the operator gave this server.
 struct MemoryBudget {
   std::uint64_t bytes = 0;  // --memory
@@ -28,16 +34,15 @@ struct ProcessFigures {
   std::optional<std::uint64_t> open_fds = {};
   std::optional<std::uint64_t> max_fds = {};
   std::optional<MemoryBudget> memory = {};
-  std::optional<std::uint64_t> data_free_bytes = {};  // for this user, on the disk of the data
-  std::optional<NodeCounts> nodes = {};               // of a node
+  std::optional<DiskFigures> disk = {};  // of the data folder
+  std::optional<NodeCounts> nodes = {};  // of a node
   /// False: the database of the cluster does not answer.
   bool is_store_reached = true;
 };
 
-/// Reads the figures. `data` is the data folder; empty if the server has no data folder. Costs
-/// tens of microseconds. Before Linux 6.2 it also reads a folder with an entry for each open file
-/// descriptor.
-ProcessFigures read_process_figures(const std::filesystem::path& data, std::size_t memory_bytes);
+/// Reads the figures of the process. Costs tens of microseconds. Before Linux 6.2 it also reads a
+/// folder with an entry for each open file descriptor.
+ProcessFigures read_process_figures(std::size_t memory_bytes);
 /// The free bytes for this user on the disk of `data`. Empty if the system does not report them.
 std::optional<std::uint64_t> free_bytes(const std::filesystem::path& data);
 

@@ -137,20 +137,21 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
   return opened;
 }
 
-Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
-                               ChangeFeed& changes, DataFolderIs folder,
+Result<OpenEngine> open_engine(const cli::ServeOptions& options, const EngineUses& uses,
+                               std::uint64_t owner, DataFolderIs folder,
                                const std::shared_ptr<DataFolderMark>& mark) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                   open_store(options, memory, clock, owner, folder, mark));
+                   open_store(options, memory, uses.clock, owner, folder, mark));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                   Engine::open(*store, clock,
+                   Engine::open(*store, uses.clock,
                                 {.window = options.window,
                                  .max_loaded = memory.max_loaded,
                                  .sync_interval = options.sync_interval,
                                  .keep_leases = true,
                                  .seed = random_seed(),
-                                 .changes = &changes}));
+                                 .changes = &uses.changes,
+                                 .intake = uses.intake}));
   return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
 }
 

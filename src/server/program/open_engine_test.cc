@@ -27,7 +27,7 @@ class OpenEngineTest : public ::testing::Test {
   Result<OpenEngine> open(DataFolderIs folder) {
     cli::ServeOptions options;
     options.data = folder_.path();
-    return open_engine(options, clock_, random_owner(), changes_, folder);
+    return open_engine(options, {clock_, changes_}, random_owner(), folder);
   }
   /// The number of times that the log has the text.
   int count(const std::string& words) const {

@@ -13,6 +13,7 @@
 #include "server/http/etag.h"
 #include "server/http/metrics.h"
 #include "server/http/openapi.h"
+#include "server/operate/disk_watch.h"
 #include "server/routes/routes_run.h"
 
 namespace detent::server {
@@ -399,6 +400,12 @@ bool Routes::ask_page(UniqueFunction<void(std::string)> take) {
   });
 }
 
+ProcessFigures Routes::process_figures() const {
+  ProcessFigures figures = options_.process_figures ? options_.process_figures() : ProcessFigures{};
+  if (options_.disk != nullptr) figures.disk = options_.disk->figures();
+  return figures;
+}
+
 std::string Routes::node_page() const {
   EngineStats no_tasks;
   no_tasks.lateness = no_tasks.commit_time = Histogram().snapshot();
@@ -410,9 +417,13 @@ void Routes::ready(const Call& call) {
   const bool tells_cause = options_.access == nullptr;
   std::optional<Error> lost;
   if (offload_ != nullptr) lost = offload_->stats().moves.lost;
-  const auto look = [tells_cause, lost](Engine& engine) -> Result<bool> {
+  const auto look = [tells_cause, lost](Engine& engine) -> Result<std::string> {
     if (!engine.stopped_by()) {
-      if (!lost) return true;
+      if (!lost) {
+        const Result<void> intake = engine.expect_intake();
+        if (intake) return std::string();
+        return tells_cause ? intake.error().message : std::string("the disk is nearly full");
+      }
       if (tells_cause) return with_context("the external scheduler", *lost);
       return Error{ErrorCode::unavailable, "the external scheduler has lost far tasks: see the log",
                    ""};
@@ -420,8 +431,9 @@ void Routes::ready(const Call& call) {
     if (tells_cause) return *engine.stopped_by();
     return Error{ErrorCode::unavailable, "the store has failed: see the log", ""};
   };
-  run(call.reply, look, [](const HttpReply& reply, bool /*is_ready*/) {
-    reply.send_json(200, R"({"status":"ready"})");
+  // Workers still need a server that only refuses new tasks, so it is ready.
+  run(call.reply, look, [](const HttpReply& reply, const std::string& refusal) {
+    reply.send_json(200, json::render_ready(refusal));
   });
 }
 
