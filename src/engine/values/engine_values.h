@@ -25,6 +25,10 @@ namespace detent {
 
 class ChangeFeed;
 
+/// Begins each error that an engine returns after its store failed. The cause follows.
+inline constexpr std::string_view kStoreFailed =
+    "the store failed: requests are refused until it is open again";
+
 struct EngineOptions {
   /// How far ahead of now tasks are loaded.
   std::chrono::milliseconds window = std::chrono::minutes{10};

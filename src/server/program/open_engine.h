@@ -77,8 +77,8 @@ Result<std::vector<std::string>> damaged_files(const cli::CheckOptions& options)
 /// The place of the data, as text for people: a folder, or an address without its password.
 std::string data_place(const cli::ServeOptions& options);
 
-/// Logs that the store failed and that it recovered; `reopen` opens it again. The reason for a
-/// failed reopen is logged at LogPace. `clock` must outlive the events.
+/// Logs that the store failed, and that it recovered; `reopen` opens it again. A failure that
+/// continues is logged once per minute. `clock` must outlive the events.
 EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen, Clock& clock);
 
 }  // namespace detent::server

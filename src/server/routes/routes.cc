@@ -102,7 +102,8 @@ Routes::Routes(EngineThread* engine, EventHub& events, const Clock& clock, Route
       offload_(options_.offload),
       http_metrics_(clock),
       start_(clock.now()),
-      refusals_(clock) {
+      refusals_(clock),
+      audits_(clock) {
   add("POST", "/v1/tasks", Need::produce, &Routes::schedule);
   add_with_query("GET", "/v1/tasks", Need::any_token, &Routes::list_tasks);
   add("POST", "/v1/tasks/batch", Need::produce, &Routes::schedule_batch);
@@ -248,7 +249,7 @@ std::optional<net::HttpResponse> Routes::answer_at_once(
   // them.
   const bool is_known = options_.access == nullptr || caller.is_token();
   if (is_known && is_audited(match->handler->need)) {
-    reply.audit(audited_act(caller.name(), request));
+    reply.audit(audits_, audited_act(caller.name(), request));
   }
   if (!refused && match->handler->query == Query::none) {
     const Result<void> none = net::take_query(request.target, {});

@@ -292,6 +292,7 @@ class Routes {
   const MonotonicTime start_;
   net::RouteTable<Endpoint> table_;
   RefusalLog refusals_;
+  AuditLog audits_;
   const CursorSeal seal_;
 
   // Used only by the engine's thread.
