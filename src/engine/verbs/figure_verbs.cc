@@ -18,6 +18,12 @@ Result<QueueView> FigureVerbs::queue(const std::string& name) const {
       .stats = stats_of(*queue), .bytes = queue->record.bytes, .settings = queue->record.settings};
 }
 
+Result<bool> FigureVerbs::is_paused(const std::string& name) const {
+  TRY(parts_.expect_working());
+  ASSIGN_OR_RETURN(const Queue* const queue, parts_.queues.known(name));
+  return queue->record.settings.paused;
+}
+
 Result<QueueDetail> FigureVerbs::queue_detail(const std::string& name) const {
   TRY(parts_.expect_working());
   const Queue* const known = parts_.queues.find(name);
