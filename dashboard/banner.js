@@ -4,7 +4,7 @@ import { h, setText } from './dom.js';
 import { bytes, duration } from './format.js';
 import { onLive, tryAgain } from './live.js';
 
-const LEAST_FREE = 256 * 1024 * 1024; // bytes of disk; below this an operator must act
+const LEAST_FREE = 256 * 1024 * 1024; // bytes of disk; below this an operator must act, if no limit is set
 const OLD = 15_000; // ms; figures come at least every ten seconds
 
 /** The problem, in a sentence; null when there is no problem. */
@@ -12,8 +12,13 @@ export function trouble({ state, problem, stats }) {
   if (state === 'lost') return 'The server does not answer.';
   if (state === 'failed') return `The server cannot accept tasks or hand them out: ${problem}`;
   const free = stats?.data_free_bytes;
-  if (free !== undefined && free < LEAST_FREE) {
-    return `The disk of the data folder is nearly full: ${bytes(free)} are free. The server stops accepting tasks when no space is left.`;
+  const limit = stats?.data_min_free_bytes || 0;
+  if (stats?.refuses_tasks) {
+    return `The disk of the data folder is nearly full: ${bytes(free)} are free. The server refuses new tasks; workers can lease and complete tasks.`;
+  }
+  if (free !== undefined && free < (2 * limit || LEAST_FREE)) {
+    const end = limit ? `The server refuses new tasks below ${bytes(limit)}.` : 'The server stops accepting tasks when no space is left.';
+    return `The disk of the data folder is nearly full: ${bytes(free)} are free. ${end}`;
   }
   return null;
 }

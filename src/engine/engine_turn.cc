@@ -146,7 +146,7 @@ void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
       parts_->tasks.set_aside(*ran_out[i]);
       continue;
     }
-    ++parts_->news.counters().leases_expired;
+    parts_->news.count(*ran_out[i]->queue, &TaskCounters::leases_expired);
     parts_->transitions.run_out(parts_->tasks.leases().at(ran_out[i]->lease), *std::move(record));
   }
 }

@@ -23,6 +23,8 @@
 #include "protocol/json/queue_codec.h"
 #include "protocol/json/stats_codec.h"
 #include "task/largest_queues.h"
+#include "task/limits.h"
+#include "task/queue_page.h"
 
 namespace detent::gateway {
 namespace {
@@ -131,6 +133,30 @@ Result<Step> add_stats(const Answers& answers, QueueOrder order, std::uint64_t m
   return Step(joined(answers, json::render_stats(sum)));
 }
 
+/// The counts of a queue are sums over its partitions, and a page can be sorted only by the sums.
+/// So the answers have all queues.
+Result<Step> page_of_queues(const Answers& answers, const QueuePageRequest& page) {
+  std::map<std::string, QueueView> views;
+  for (const net::HttpResponse& answer : answers) {
+    ASSIGN_OR_RETURN(const std::vector<QueueView> queues, json::parse_queues(answer.body));
+    for (const QueueView& view : queues) {
+      const auto [known, is_new] = views.try_emplace(view.stats.queue, view);
+      if (!is_new) add_partition(known->second, view);
+    }
+  }
+  std::vector<QueueStats> kept;
+  for (const auto& [name, view] : views) {
+    if (!page.state || is_in_state(view.stats, view.settings.paused, *page.state)) {
+      kept.push_back(view.stats);
+    }
+  }
+  const std::string cursor = keep_page(kept, page);
+  std::vector<QueueView> shown;
+  shown.reserve(kept.size());
+  for (const QueueStats& stats : kept) shown.push_back(std::move(views.at(stats.queue)));
+  return Step(joined(answers, json::render_queues(shown, cursor)));
+}
+
 enum class Clocks : bool { may_differ, must_agree };
 
 Result<Step> add_forecasts(const net::HttpRequest& request, Answers answers, Clocks clocks) {
@@ -188,6 +214,25 @@ Result<Step> add_wheels(const Answers& answers) {
 }  // namespace
 
 Plan plan_queues(net::HttpRequest request, ShardNumber shards) {
+  net::QueryParameter sort{"sort"};
+  net::QueryParameter state{"state"};
+  net::QueryParameter cursor{"cursor"};
+  net::QueryParameter limit{"limit"};
+  net::QueryParameter name{"name"};
+  net::QueryParameter by{"by"};
+  const std::array<net::QueryParameter*, 6> parameters{&sort, &state, &cursor, &limit, &name, &by};
+  const Result<void> taken = net::take_query(request.target, parameters);
+  if (!taken) return to_shard(std::move(request), 0);  // which refuses it
+  if (sort.value || state.value || cursor.value) {
+    const auto most = net::read_count(limit, kMaxPage, kDefaultPage);
+    auto page = QueuePageRequest::read(sort.value, state.value, cursor.value, most.value_or(0));
+    if (!most || !page || by.value) return to_shard(std::move(request), 0);  // which refuses it
+    request.target = target_without(request.target, {"sort", "state", "cursor", "limit"});
+    request.target.pop_back();  // the '?' or '&' for further parameters
+    return to_all(request, shards, [page = *std::move(page)](const Answers& answers) {
+      return page_of_queues(answers, page);
+    });
+  }
   return to_all(request, shards, [](const Answers& answers) -> Result<Step> {
     ASSIGN_OR_RETURN(const std::vector<Named> queues, merge_by_name(answers, "queues", "queue"));
     std::string body;

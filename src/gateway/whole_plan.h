@@ -5,7 +5,7 @@
 
 namespace detent::gateway {
 
-/// `GET /v1/queues`, by name.
+/// `GET /v1/queues`: by name, or a page (queue_page.h).
 Plan plan_queues(net::HttpRequest request, ShardNumber shards);
 /// `GET /v1/schedules`, by name: a page, and the last name, after which the list continues.
 Plan plan_schedules(net::HttpRequest request, ShardNumber shards);

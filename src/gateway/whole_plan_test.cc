@@ -4,9 +4,12 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gateway/plan_fixture.h"
+#include "protocol/json/answer_codec.h"
+#include "protocol/json/queue_codec.h"
 #include "protocol/json/stats_codec.h"
 
 namespace detent::gateway {
@@ -33,6 +36,55 @@ TEST(WholePlan, QueuesAreSortedByName) {
                {"queue":"c"}]})"}));
   EXPECT_EQ(done.answer.body,
             R"({"queues":[{"queue":"a"},{"queue":"b","x":1.0},{"queue":"c"},{"queue":"d"}]})");
+}
+
+std::string views(const std::vector<std::pair<const char*, std::uint64_t>>& ready,
+                  bool paused = false) {
+  std::vector<QueueView> views;
+  for (const auto& [name, count] : ready) {
+    views.push_back({.stats = queue(name, count), .settings = {.paused = paused}});
+  }
+  return json::render_queues(views);
+}
+
+std::string names_of(const std::vector<QueueView>& queues) {
+  std::string names;
+  for (const QueueView& view : queues) names += view.stats.queue;
+  return names;
+}
+
+// Each partition of "p" has fewer ready tasks than "b", but their sum is greater.
+TEST(WholePlan, PagesOfQueuesAreSortedByTheSumsOfThePartitions) {
+  const PlayShard play =
+      answers({views({{"b", 5}, {"p", 4}}), views({{"a", 1}, {"c", 3}, {"p", 4}}, true)});
+  const CarriedOut first = carry_out(get("/v1/queues?name=x&limit=2&sort=ready"), kShards, play);
+  for (const auto& round : first.rounds) {
+    for (const Part& part : round) EXPECT_EQ(part.request.target, "/v1/queues?name=x");
+  }
+  const auto page = json::parse_queue_page(first.answer.body);
+  ASSERT_TRUE(page) << first.answer.body;
+  EXPECT_EQ(names_of(page->queues), "pb");
+  EXPECT_EQ(page->queues[0].stats.ready, 8u);
+  const auto next = json::parse_queue_page(
+      carry_out(get("/v1/queues?sort=ready&limit=2&cursor=" + page->cursor), kShards, play)
+          .answer.body);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(names_of(next->queues), "ca");
+  EXPECT_EQ(next->cursor, "");
+  const CarriedOut paused = carry_out(get("/v1/queues?state=paused"), kShards, play);
+  EXPECT_EQ(names_of(json::parse_queue_page(paused.answer.body)->queues), "ac");
+}
+
+TEST(WholePlan, AShardRefusesAWrongPageOfQueues) {
+  for (const char* query : {"sort=size", "state=open", "sort=ready&cursor=name:0:a",
+                            "sort=ready&by=age", "sort=ready&limit=0", "sort=ready&limit=1001"}) {
+    const CarriedOut done =
+        carry_out(get(std::string("/v1/queues?") + query), kShards,
+                  [](const Part&) { return net::HttpResponse{.status = 400, .body = ""}; });
+    ASSERT_EQ(done.rounds.size(), 1u) << query;
+    EXPECT_EQ(done.rounds[0].size(), 1u) << query;
+    EXPECT_EQ(done.rounds[0][0].request.target, std::string("/v1/queues?") + query);
+  }
 }
 
 TEST(WholePlan, APageOfSchedulesContinuesAfterItsLastName) {

@@ -84,4 +84,14 @@ describe('An open page', () => {
     await shows(page, '.banner', /disk of the data folder is nearly full: 12\.0\sMiB are free/);
     await shows(page, '.status', 'live');
   }));
+
+  test('says that new tasks are refused', () => withPage(server, 'now', async (page) => {
+    await page.route('**/v1/stats?queues=0', async (route) => {
+      const stats = await (await route.fetch()).json();
+      assert.equal(stats.refuses_tasks, false);
+      await route.fulfill({ status: 200, contentType: 'application/json', body: JSON.stringify({ ...stats, data_free_bytes: 12 << 20, refuses_tasks: true }) });
+    });
+    await page.reload();
+    await shows(page, '.banner', /12\.0\sMiB are free\. The server refuses new tasks; workers can lease and complete tasks\./);
+  }));
 });

@@ -59,7 +59,7 @@ NOT_SENT = {
                              "webhook": MOVE, "headers": MOVE},
     "PATCH /v1/queues/{queue}/keys/{key}": {"priority": MOVE, "payload": MOVE, "headers": MOVE,
                                             "payload_base64": MOVE, "webhook": MOVE},
-    "GET /v1/queues": dict.fromkeys(("limit", "name", "by"), SELECTION),
+    "GET /v1/queues": dict.fromkeys(("limit", "name", "by", "sort", "state", "cursor"), SELECTION),
     "GET /v1/stats": dict.fromkeys(("queues", "by"), SELECTION),
 }
 NOT_SENT_BY = {  # what only some clients do not send

@@ -101,8 +101,9 @@ TEST(FullDisk, RefusesTasksAndAcceptsThemAgainOnceThereIsSpace) {
   if (!disk.is_mounted()) GTEST_SKIP() << "no file system may be mounted here";
   say(disk.how());
   std::ofstream(disk / "ballast") << std::string(40 << 20, 'x');
-  ChildServer server(
-      {.program = DETENT_BINARY, .data = disk / "data", .flags = {"--memory", "64M"}});
+  ChildServer server({.program = DETENT_BINARY,
+                      .data = disk / "data",
+                      .flags = {"--memory", "64M", "--min-free-disk", "0"}});
   ASSERT_TRUE(server.start());
   Load load(server);
 
@@ -125,12 +126,45 @@ TEST(FullDisk, RefusesTasksAndAcceptsThemAgainOnceThereIsSpace) {
   expect_nothing_lost(server, load);
 }
 
+TEST(NearlyFullDisk, RefusesNewTasksWhileWorkersFinishTheirs) {
+  SmallDisk disk(64);
+  if (!disk.is_mounted()) GTEST_SKIP() << "no file system may be mounted here";
+  say(disk.how());
+  ChildServer server({.program = DETENT_BINARY,
+                      .data = disk / "data",
+                      .flags = {"--memory", "64M", "--min-free-disk", "16M"}});
+  ASSERT_TRUE(server.start());
+  Load load(server);
+  Client client = test::client_of(server.url());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(client.schedule({.queue = "work"}));
+
+  std::ofstream(disk / "ballast") << std::string(52 << 20, 'x');
+  Result<void> refused = ok();
+  while ((refused = load.schedule(10))) Load::pause();
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_NE(refused.error().message.find("--min-free-disk is 16 MiB"), std::string::npos)
+      << refused.error().message;
+  EXPECT_TRUE(client.ready());
+  const auto leased = client.lease("work", {.max = 2});
+  ASSERT_TRUE(leased) << leased.error().message;
+  ASSERT_EQ(leased->size(), 2u);
+  EXPECT_TRUE(client.complete(std::vector{(*leased)[0].lease}));
+  EXPECT_TRUE(client.release(std::vector{(*leased)[1].lease}));
+  EXPECT_TRUE(client.cancel((*leased)[1].id));
+
+  std::filesystem::remove(disk / "ballast");
+  EXPECT_TRUE(load.is_accepted_within(60s)) << server.log();
+  EXPECT_NE(server.log().find("the disk is nearly full; new tasks are refused"), std::string::npos)
+      << server.log();
+}
+
 TEST(FullDisk, IsSaidAtAStartAndLosesNothing) {
   SmallDisk disk(64);
   if (!disk.is_mounted()) GTEST_SKIP() << "no file system may be mounted here";
   say(disk.how());
-  ChildServer server(
-      {.program = DETENT_BINARY, .data = disk / "data", .flags = {"--memory", "64M"}});
+  ChildServer server({.program = DETENT_BINARY,
+                      .data = disk / "data",
+                      .flags = {"--memory", "64M", "--min-free-disk", "0"}});
   ASSERT_TRUE(server.start());
   Load load(server);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(load.schedule(60'000));
@@ -311,7 +345,7 @@ TEST(FewDescriptors, AreNotTakenFromTheStoreBySilentConnections) {
   TestFolder folder;
   ChildServer server({.program = DETENT_BINARY,
                       .data = folder / "data",
-                      .flags = {"--memory", "64M"},
+                      .flags = {"--memory", "64M", "--min-free-disk", "0"},
                       .log_level = "info",
                       .open_files = 256,
                       .soft_open_files = 64});
@@ -340,7 +374,7 @@ TEST(FewDescriptors, UnderLoadCrashNothingAndLoseNothing) {
   TestFolder folder;
   ChildServer server({.program = DETENT_BINARY,
                       .data = folder / "data",
-                      .flags = {"--memory", "64M"},
+                      .flags = {"--memory", "64M", "--min-free-disk", "0"},
                       .open_files = 128});
   ASSERT_TRUE(server.start());
   Load load(server);

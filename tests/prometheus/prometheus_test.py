@@ -29,13 +29,19 @@ from stand import Stand  # noqa: E402
 RULES = SOURCE / "packaging/prometheus/detent.rules.yml"
 BOARD = SOURCE / "packaging/grafana/detent.json"
 METRIC = re.compile(r"\b(?:detent|process)_\w+")
+RECORDED = re.findall(r"record: (\S+)", RULES.read_text())  # the names of the recorded figures
 
 # All metrics of a server. Each has a query that has a result only if the metric is right after
 # work(). Other systems rely on these names.
 SANE = {
     "detent_tasks": 'detent_tasks{queue="mail",state="ready"} == 3',
     "detent_oldest_ready_age_seconds": 'detent_oldest_ready_age_seconds{queue="mail"} < 100',
+    "detent_queue_events_total":
+        'detent_queue_events_total{queue="mail",event="completed"} == 5 and ignoring(queue, event)'
+        ' detent_queue_events_total{queue="once",event="lease_expired"} == 1',
     "detent_window_tasks": "detent_window_tasks == 3",
+    "detent_window_limit_tasks": "detent_window_limit_tasks > 1e5",
+    "detent_memory_budget_bytes": "detent_memory_budget_bytes > 1e8",
     "detent_waiting_workers": "detent_waiting_workers == 0",
     "detent_schedules": "detent_schedules == 1",
     "detent_scheduled_total": "detent_scheduled_total == 11",
@@ -64,7 +70,12 @@ SANE = {
     "detent_http_request_duration_seconds":
         'detent_http_request_duration_seconds_count{route="/v1/tasks",code="201"} == 11',
     "detent_store_up": "detent_store_up == 1",
+    "detent_refuses_tasks": "detent_refuses_tasks == 0",
     "process_resident_memory_bytes": "process_resident_memory_bytes > 1e6",
+    "process_cpu_seconds_total": "process_cpu_seconds_total > 0",
+    "process_start_time_seconds": "abs(process_start_time_seconds - time()) < 600",
+    "process_open_fds": "process_open_fds > 5",
+    "process_max_fds": "process_max_fds > process_open_fds",
     "detent_shard_epoch": "detent_shard_epoch == 1",
     "detent_build_info": 'detent_build_info{version=~"[0-9.]+"} == 1',
     "detent_webhook_deliveries_total":
@@ -74,7 +85,8 @@ SANE = {
     "detent_webhook_waiting": "detent_webhook_waiting == 0",
 }
 # Only a single server has the first metrics, and only a node of a cluster has the second.
-ALONE = {"detent_data_free_bytes": "detent_data_free_bytes > 0"}
+ALONE = {"detent_data_free_bytes": "detent_data_free_bytes > 0",
+         "detent_data_min_free_bytes": "detent_data_min_free_bytes == 256 * 1024 * 1024"}
 NODE = {"detent_cluster_nodes"}
 # Only a server with an external scheduler, or with sinks, has these metrics. The second server of
 # this test has both.
@@ -213,12 +225,19 @@ def series(names):
     return names | {name + end for name in names for end in ("_bucket", "_sum", "_count")}
 
 
-def expressions_of(board):
-    """Yields the title and the expressions of the panels, with the variables replaced."""
-    for panel in board["panels"]:
-        for target in panel["targets"]:
-            yield (panel["title"], target["expr"].replace("$job", "detent")
-                   .replace("$instance", ".*").replace("$__rate_interval", "1m"))
+def filled_in(expression):
+    """Returns the expression of a panel with the variables replaced."""
+    for variable, value in {"$job": "detent", "$instance": ".*", "$queue": ".*",
+                            "$__rate_interval": "1m"}.items():
+        expression = expression.replace(variable, value)
+    return expression
+
+
+def metrics_in(text):
+    """Returns the names of the metrics that a text uses, without the recorded figures."""
+    for name in RECORDED:
+        text = text.replace(name, "")
+    return set(METRIC.findall(text))
 
 
 class Monitoring(unittest.TestCase):
@@ -297,9 +316,8 @@ class Monitoring(unittest.TestCase):
 
     def test_alert_rules_use_known_metrics_and_are_tested_and_documented(self):
         rules = RULES.read_text()
-        known = series(ALL)
-        self.assertEqual(set(METRIC.findall(re.sub(r"^\s*#.*", "", rules, flags=re.M))) - known,
-                         set())
+        without_comments = re.sub(r"^\s*#.*", "", rules, flags=re.M)
+        self.assertEqual(metrics_in(without_comments) - series(ALL), set())
         tested = (SOURCE / "tests/prometheus/rules_test.yml").read_text()
         guide = (SOURCE / "docs/operating/monitoring.md").read_text()
         for alert in re.findall(r"alert: (\w+)", rules):
@@ -307,6 +325,10 @@ class Monitoring(unittest.TestCase):
                 # One test fires the alert, and one test does not.
                 self.assertEqual(len(re.findall(rf"alertname: {alert}\b", tested)), 2)
                 self.assertIn(f"`{alert}`", guide)
+        for name in RECORDED:
+            with self.subTest(name):
+                self.assertIn(f"- expr: {name}\n", tested)
+                self.assertIn(f"`{name}`", guide)
 
     def test_prometheus_evaluates_the_alert_rules(self):
         def rules():
@@ -320,15 +342,57 @@ class Monitoring(unittest.TestCase):
         board = json.loads(BOARD.read_text())
         known = series(ALL) | {"up"}
         self.prometheus.wait_for("count_over_time(detent_scheduled_total[1m]) > 5")
-        for title, expression in expressions_of(board):
-            with self.subTest(title, expression=expression):
-                self.assertEqual(set(METRIC.findall(expression)) - known, set())
-                if "detent_external_" in expression:
-                    expression = expression.replace('job="detent"', 'job="detent_external"')
-                self.prometheus.wait_for(expression)
-        for variable in board["templating"]["list"]:
-            if variable["type"] == "query":
-                self.assertRegex(variable["definition"], r"^label_values\(detent_build_info")
+        for panel in board["panels"]:
+            for target in panel["targets"]:
+                expression = filled_in(target["expr"])
+                with self.subTest(panel["title"], expression=expression):
+                    self.assertEqual(metrics_in(expression) - known, set())
+                    if "detent_external_" in expression:
+                        expression = expression.replace('job="detent"', 'job="detent_external"')
+                    self.prometheus.wait_for(expression)
+        for annotation in board["annotations"]["list"]:
+            with self.subTest(annotation["name"]):  # an annotation may have no event
+                self.assertEqual(metrics_in(annotation["expr"]) - known, set())
+                self.assertIn("result", self.prometheus.query(filled_in(annotation["expr"])))
+
+    def test_the_variables_of_the_dashboard_list_labels_of_known_metrics(self):
+        board = json.loads(BOARD.read_text())
+        variables = {one["name"]: one for one in board["templating"]["list"]}
+        self.assertEqual(set(variables), {"datasource", "job", "instance", "queue"})
+        used = " ".join(target["expr"] for panel in board["panels"] for target in panel["targets"])
+        for name in ("job", "instance", "queue"):
+            variable = variables[name]
+            with self.subTest(name):
+                self.assertIn(f"${name}", used)
+                self.assertEqual(variable["definition"], variable["query"]["query"])
+                asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["definition"])
+                found = self.prometheus.wait_for(filled_in(asked[1]))
+                self.assertIn(asked[2], found[0]["metric"])
+
+    def test_each_part_of_the_dashboard_has_the_fields_that_grafana_needs(self):
+        board = json.loads(BOARD.read_text())
+        source = {"type": "prometheus", "uid": "${datasource}"}
+        for panel in board["panels"]:
+            with self.subTest(panel["title"]):
+                self.assertIn(panel["type"], ("stat", "timeseries", "table"))
+                self.assertTrue(panel["title"])
+                self.assertTrue(panel["description"].endswith("."))
+                self.assertEqual(panel["datasource"], source)
+                self.assertEqual(set(panel["gridPos"]), {"x", "y", "w", "h"})
+                self.assertEqual(set(panel["fieldConfig"]), {"defaults", "overrides"})
+                names = [target["refId"] for target in panel["targets"]]
+                self.assertEqual(len(names), len(set(names)))
+                for target in panel["targets"]:
+                    self.assertEqual(target["datasource"], source)
+                steps = panel["fieldConfig"]["defaults"].get("thresholds", {}).get("steps", [])
+                values = [step["value"] for step in steps]
+                self.assertEqual(values[:1], [None][:len(values)])  # the first step has no limit
+                self.assertEqual(values[1:], sorted(values[1:]))
+        for annotation in board["annotations"]["list"]:
+            with self.subTest(annotation["name"]):
+                self.assertEqual(annotation["datasource"], source)
+                self.assertTrue(annotation["enable"])
+                self.assertTrue(annotation["iconColor"])
 
     def test_the_panels_of_the_dashboard_do_not_overlap(self):
         board = json.loads(BOARD.read_text())

@@ -55,6 +55,17 @@ std::string with_short_unit(const std::string& text) {
   return std::to_string(std::min(*count, kTooMany) * known->count) + known->unit;
 }
 
+/// "1M" … "1024G", as a number of bytes.
+std::optional<std::size_t> bytes_of(std::string_view text) noexcept {
+  if (text.size() < 2) return std::nullopt;
+  const char unit = text.back();
+  const auto number = parse_number<std::uint32_t>(text.substr(0, text.size() - 1));
+  if (!number || (unit != 'M' && unit != 'G')) return std::nullopt;
+  const std::size_t bytes = std::size_t{*number} << (unit == 'M' ? 20 : 30);
+  if (bytes == 0 || bytes > (std::size_t{1024} << 30)) return std::nullopt;
+  return bytes;
+}
+
 }  // namespace
 
 Result<WallTime> parse_due_at(const std::string& text) {
@@ -265,17 +276,19 @@ Result<std::string> parse_target(const std::string& text) {
 }
 
 Result<std::size_t> parse_memory(const std::string& text) {
-  const Error wrong{ErrorCode::invalid_argument,
-                    "must be a number of megabytes or gigabytes from 64M to 1024G, such as 512M",
-                    ""};
-  if (text.size() < 2) return wrong;
-  const auto number =
-      parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));
-  const char unit = text.back();
-  if (!number || (unit != 'M' && unit != 'G') || *number > 1024 * 1024) return wrong;
-  const std::size_t bytes = std::size_t{*number} << (unit == 'M' ? 20 : 30);
-  if (bytes < kLeastMemory || bytes > (std::size_t{1024} << 30)) return wrong;
-  return bytes;
+  const std::optional<std::size_t> bytes = bytes_of(text);
+  if (bytes && *bytes >= kLeastMemory) return *bytes;
+  return Error{ErrorCode::invalid_argument,
+               "must be a number of megabytes or gigabytes from 64M to 1024G, such as 512M", ""};
+}
+
+Result<std::uint64_t> parse_free_disk(const std::string& text) {
+  if (text == "0") return std::uint64_t{0};
+  const std::optional<std::size_t> bytes = bytes_of(text);
+  if (bytes) return std::uint64_t{*bytes};
+  return Error{ErrorCode::invalid_argument,
+               "must be 0, or a number of megabytes or gigabytes from 1M to 1024G, such as 256M",
+               ""};
 }
 
 }  // namespace detent::cli

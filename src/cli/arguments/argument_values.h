@@ -79,5 +79,7 @@ Result<std::string> parse_target(const std::string& text);
 
 /// "512M" or "4G", as a number of bytes.
 Result<std::size_t> parse_memory(const std::string& text);
+/// "0", or "1M" … "1024G".
+Result<std::uint64_t> parse_free_disk(const std::string& text);
 
 }  // namespace detent::cli

@@ -73,7 +73,15 @@ struct ReleaseCommand {
   client::ReleaseOptions options;
 };
 struct QueuesCommand {
-  std::string queue;  // empty: all queues
+  std::string queue;  // empty: a list
+  // The list; all empty: all queues by name.
+  std::string sort = {};
+  std::string state = {};
+  std::string name = {};               // part of the names
+  std::optional<std::uint64_t> limit;  // empty: all queues
+  std::string cursor = {};
+
+  bool is_list() const { return !(sort + state + name + cursor).empty() || limit; }
 };
 struct PauseCommand {
   std::string queue;

@@ -145,6 +145,27 @@ void add_queue(CLI::App& app, ClientCall& call, QueueArguments& parsed) {
   remove->footer("Example:\n  detent queue remove mail");
 }
 
+/// The options of a list. The server checks the words, so that a newer server can know more.
+void add_queue_list(CLI::App& command, QueuesCommand& queues) {
+  CLI::Option* queue = command.get_option("QUEUE");
+  const auto add = [&](const char* name, std::string& value, const char* what) {
+    return command.add_option(name, value, what)->excludes(queue);
+  };
+  add("--sort", queues.sort, "Sort by name, or by a count, the highest first; tasks is their sum")
+      ->type_name("name|scheduled|ready|leased|dead|tasks");
+  add("--state", queues.state,
+      "Show only paused queues, queues with tasks in this state, or empty queues")
+      ->type_name("paused|scheduled|ready|leased|dead|empty");
+  add("--name", queues.name, "Show only queues whose name contains this text")->type_name("TEXT");
+  add_parsed<std::uint64_t>(command, "--limit", parse_positive,
+                            [&queues](std::uint64_t limit) { queues.limit = limit; })
+      ->description("Largest number of queues to show; default: all")
+      ->type_name("N")
+      ->excludes(queue);
+  add("--cursor", queues.cursor, "Continue an earlier list at the cursor that it printed")
+      ->type_name("CURSOR");
+}
+
 }  // namespace
 
 void add_queue_commands(CLI::App& app, ClientCall& call, QueueArguments& parsed) {
@@ -157,8 +178,13 @@ void add_queue_commands(CLI::App& app, ClientCall& call, QueueArguments& parsed)
   CLI::App* queues =
       add_client_command(app, call, "queues", "Show all queues, or one with its settings");
   queues->add_option("QUEUE", parsed.queues.queue, "Name of the queue; default: all queues");
+  add_queue_list(*queues, parsed.queues);
   asks(*queues, call, parsed.queues);
-  queues->footer("Examples:\n  detent queues\n  detent queues mail");
+  queues->footer(
+      "Examples:\n"
+      "  detent queues\n"
+      "  detent queues mail\n"
+      "  detent queues --state dead --sort dead --limit 20");
   add_queue(app, call, parsed);
   add("pause", "Stop handing out the tasks of a queue", parsed.pause)
       ->footer("Example:\n  detent pause mail");

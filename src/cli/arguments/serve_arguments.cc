@@ -150,6 +150,14 @@ void add_serve(CLI::App& app, ServeOptions& options, std::string& config, bool& 
       ->description("Memory for tasks and the store together, from 64M to 1024G")
       ->type_name("SIZE")
       ->default_str("512M");
+  add_parsed<std::uint64_t>(
+      *serve, "--min-free-disk", parse_free_disk,
+      [&options](std::uint64_t bytes) { options.min_free_disk_bytes = bytes; })
+      ->description(
+          "Refuse new tasks while the disk of the data folder has less free space; 0: never, "
+          "otherwise from 1M to 1024G")
+      ->type_name("SIZE")
+      ->default_str("256M");
   serve
       ->add_option("--external", options.external,
                    "Redis or other detent server that keeps far tasks")

@@ -16,6 +16,7 @@
 #include "cli/commands/top_command.h"
 #include "cli/commands/top_terminal.h"
 #include "protocol/json/json_reader.h"
+#include "protocol/json/queue_codec.h"
 #include "protocol/json/stats_codec.h"
 #include "task/limits.h"
 
@@ -130,7 +131,8 @@ class Runner : private ResultPrinter {
 
   ExitCode operator()(const QueuesCommand& command) {
     if (!command.queue.empty()) return show(client_.queue(command.queue), show_queue);
-    return show_wide(client_.queues(), show_queues);
+    if (!command.is_list()) return show_wide(client_.queues(), show_queues);
+    return list_queues(command);
   }
 
   ExitCode operator()(const PauseCommand& pause) {
@@ -236,6 +238,33 @@ class Runner : private ResultPrinter {
       }
     }
     streams_.err << what << '\n';
+  }
+
+  /// Shows the pages of a list of queues.
+  ExitCode list_queues(const QueuesCommand& command) {
+    std::string target = "/v1/queues?sort=" + (command.sort.empty() ? "name" : command.sort);
+    if (!command.state.empty()) target += "&state=" + percent_encode(command.state);
+    if (!command.name.empty()) target += "&name=" + percent_encode(command.name);
+    const std::uint64_t most = command.limit.value_or(~std::uint64_t{0});
+    std::vector<client::Queue> queues;
+    std::string cursor = command.cursor;
+    do {
+      const std::uint64_t limit = std::min(most - queues.size(), kMaxPage);
+      std::string page_target = target + "&limit=" + std::to_string(limit);
+      if (!cursor.empty()) page_target += "&cursor=" + percent_encode(cursor);
+      const auto page =
+          ClientInternals::of(client_).call(get_call(page_target), json::parse_queue_page);
+      if (!page) return fail_with(to_error(page.error()));
+      pass_on();
+      for (const QueueView& view : page->queues) queues.push_back(to_client(view));
+      cursor = page->cursor;
+    } while (!cursor.empty() && queues.size() < most);
+    if (format_ == OutputFormat::json) return ExitCode::done;
+    show_queues(streams_.out, queues, streams_.terminal.columns);
+    if (!cursor.empty()) {
+      streams_.err << "there are more queues; continue with --cursor " << printable(cursor) << '\n';
+    }
+    return ExitCode::done;
   }
 
   /// Like show(), but `show_people` also gets the width of the terminal.

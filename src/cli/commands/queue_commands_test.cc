@@ -104,6 +104,24 @@ TEST_F(QueueCommandsTest, QueuesAreATable) {
   EXPECT_EQ(out_.str(), json::render_queues(queues) + "\n");
 }
 
+TEST_F(QueueCommandsTest, AListOfQueuesHasTheOrderOfTheServer) {
+  answer(200, json::render_queues(std::vector{example_queue("b"), example_queue("a")}, ""));
+  EXPECT_EQ(run(QueuesCommand{.sort = "dead", .state = "dead", .name = "x y"}), ExitCode::done)
+      << err_.str();
+  EXPECT_EQ(asked(), Lines{"GET /v1/queues?sort=dead&state=dead&name=x%20y&limit=1000"});
+  const std::string table = out_.str();
+  ASSERT_NE(table.find("\na "), std::string::npos) << table;
+  EXPECT_LT(table.find("\nb "), table.find("\na ")) << table;
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(QueueCommandsTest, ALimitedListOfQueuesSaysHowToContinue) {
+  answer(200, json::render_queues(std::vector{example_queue("b")}, "name:0:b"));
+  EXPECT_EQ(run(QueuesCommand{.limit = 1, .cursor = "name:0:a"}), ExitCode::done) << err_.str();
+  EXPECT_EQ(asked(), Lines{"GET /v1/queues?sort=name&limit=1&cursor=name%3A0%3Aa"});
+  EXPECT_EQ(err_.str(), "there are more queues; continue with --cursor name:0:b\n");
+}
+
 TEST_F(QueueCommandsTest, ATableOfQueuesFitsTheTerminal) {
   const std::vector queues{to_client(example_queue(std::string(200, 'x'))),
                            to_client(example_queue("short"))};

@@ -40,6 +40,8 @@ struct ServeOptions {
   std::vector<std::string> host_names;  // names that clients may use for a server without tokens
   std::chrono::milliseconds window = std::chrono::minutes{10};
   std::size_t memory_bytes = std::size_t{512} << 20;
+  /// With less free space on the disk of the data folder, new tasks are refused; 0: never.
+  std::uint64_t min_free_disk_bytes = std::uint64_t{256} << 20;
   /// How long an acknowledged write may wait for its sync; 0: the sync comes before the answer.
   std::chrono::milliseconds sync_interval{0};
   std::string cors_origin;  // site whose pages may use the API in a browser; "*": all; "": none

@@ -44,6 +44,9 @@ void show_server_figures(std::ostream& out, const json::ServerStats& stats) {
       << counted(stats.waiting_workers, "workers") << " waiting";
   if (stats.away) out << ", " << counted(*stats.away, "far tasks") << " in the external scheduler";
   if (stats.is_away_lost) out << ", which has lost changes";
+  if (stats.refuses_tasks) {
+    out << "\nNew tasks are refused: the disk of the data folder is nearly full";
+  }
   out << "\n\n";
   show_table(out, {{"SCHEDULED", "FIRED", "LEASED", "COMPLETED", "FAILED", "CANCELLED", "DEAD"},
                    {std::to_string(counters.scheduled), std::to_string(counters.fired),

@@ -160,6 +160,16 @@ TEST(Display, StatsAreTables) {
             "b      0          0      0       0     -\n");
 }
 
+TEST(Display, StatsTellThatNewTasksAreRefused) {
+  json::ServerStats stats;
+  stats.refuses_tasks = true;
+  std::ostringstream out;
+  show_stats(out, stats, 0);
+  EXPECT_NE(out.str().find("\nNew tasks are refused: the disk of the data folder is nearly full\n"),
+            std::string::npos)
+      << out.str();
+}
+
 TEST(Display, ATokenForSomeQueuesSeesNoCountersOfTheServer) {
   std::ostringstream out;
   show_stats(out,

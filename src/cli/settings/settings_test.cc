@@ -38,6 +38,7 @@ const std::map<std::string, std::vector<std::string>>& values_of_every_setting()
       {"sync", {"interval=1ms", "interval=2ms", "interval=3ms"}},
       {"window", {"1m", "2m", "PT3M"}},
       {"memory", {"64M", "65M", "1G"}},
+      {"min-free-disk", {"0", "1M", "2G"}},
       {"external", {"redis://127.0.0.1:1", "redis://127.0.0.1:2", "http://127.0.0.1:3"}},
       {"external-after", {"1h", "2h", "3h"}},
       {"webhook-allow", {"127.0.0.0/8", "10.0.0.0/8,::1", "192.0.2.1"}},

@@ -358,7 +358,7 @@ LeasedTask HandOut::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& 
   DETENT_CHECK(task.id == loaded.id() && task.standing == Standing::live);
   DETENT_CHECK(task.attempts == loaded.attempts);
   const WallTime now = parts_.time.wall_now();
-  ++parts_.news.counters().leased;
+  parts_.news.count(*loaded.queue, &TaskCounters::leased);
   parts_.news.tell(loaded.id(), *loaded.queue, TaskEvent::leased,
                    state_after(loaded.state, TaskVerb::lease));
   const milliseconds timeout =

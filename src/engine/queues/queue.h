@@ -25,6 +25,7 @@
 #include "engine/values/held_time.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "task/task_stats.h"
 
 namespace detent {
 
@@ -113,6 +114,9 @@ struct Queue {
   bool to_deliver = false;      // is in the ring of the deliverer
   std::uint64_t held_turn = 0;  // is held for the deliverer, unless 0
   Tick serve_at = 0;            // a limit holds it back until this tick, unless 0
+
+  // TaskNews'.
+  TaskCounters* counters = nullptr;  // since the start; null until the first event
 
   // LoadedTasks' and the LoadWindow's.
   bool had_webhooks = false;  // has had tasks with their own webhook, since the start

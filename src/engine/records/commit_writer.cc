@@ -68,8 +68,7 @@ std::optional<MonotonicTime> CommitWriter::next_sync() const noexcept {
 Error CommitWriter::stop(Error error) {
   if (stopped_by_) return *stopped_by_;  // this error follows from the first error
   error.code = ErrorCode::unavailable;
-  stopped_by_ = with_context("the store failed: requests are refused until it is open again",
-                             std::move(error));
+  stopped_by_ = with_context(kStoreFailed, std::move(error));
   return *stopped_by_;
 }
 

@@ -4,6 +4,11 @@
 // reports once they are durable: the code that commits calls publish(). Thread-compatible.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
 #include "base/result.h"
 #include "engine/queues/queue.h"
 #include "engine/records/change_feed.h"
@@ -36,14 +41,38 @@ class TaskNews {
     }
   }
 
+  /// Counts an event of a task of this queue.
+  void count(Queue& queue, std::uint64_t TaskCounters::*event) {
+    ++(counters_.*event);
+    if (queue.counters == nullptr) queue.counters = &counters_of(queue.record.queue);
+    ++(queue.counters->*event);
+  }
+  /// Counts an event that no queue is known for.
+  void count(std::uint64_t TaskCounters::*event, std::uint64_t times = 1) noexcept {
+    counters_.*event += times;
+  }
   /// The counts since the engine was opened.
-  TaskCounters& counters() noexcept { return counters_; }
   const TaskCounters& counters() const noexcept { return counters_; }
 
+  /// The number of queues with counters of their own.
+  static constexpr std::size_t kMostCounted = 100;
+  /// The name of the counters of all other queues, and of a queue with this name.
+  static constexpr const char* kOther = "other";
+  /// The counters of the first kMostCounted queues that had an event, and of kOther. A queue keeps
+  /// its counters until the engine ends. So no counter ever decreases, also not that of kOther.
+  const std::map<std::string, TaskCounters>& by_queue() const noexcept { return by_queue_; }
+
  private:
+  TaskCounters& counters_of(const std::string& queue) {
+    const auto known = by_queue_.find(queue);
+    if (known != by_queue_.end()) return known->second;
+    return by_queue_[by_queue_.size() < kMostCounted ? queue : kOther];
+  }
+
   const EngineTime& time_;
   ChangeFeed* const feed_;
   TaskCounters counters_;
+  std::map<std::string, TaskCounters> by_queue_;  // Queue::counters points to its values
 };
 
 }  // namespace detent

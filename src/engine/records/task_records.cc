@@ -42,7 +42,7 @@ void TaskRecords::set_aside(std::span<const Place> places) {
     ahead_.erase(place.id.value);
     schedules_.task_ended(place.id);
   }
-  news_.counters().quarantined += places.size();
+  news_.count(&TaskCounters::quarantined, places.size());
   if (Result<void> moved = store_.quarantine(places); !moved) {
     writer_.stop(std::move(moved).error());
   }

@@ -22,6 +22,47 @@ class EngineVerbs : public EngineFixture {
   }
 };
 
+// ---- schedule, while the intake is closed ----
+
+TEST_F(EngineVerbs, AClosedIntakeRefusesNewTasksAndLeavesNoQueue) {
+  TaskIntake intake;
+  options_.intake = &intake;
+  crash_and_open();
+  schedule("q", 0ms);
+  intake.close({ErrorCode::unavailable, "no space", ""});
+  EXPECT_EQ(engine_->schedule(request("q", 0ms)).error().message, "no space");
+  EXPECT_FALSE(engine_->schedule(request("new", 0ms)));
+  EXPECT_FALSE(engine_->queue("new"));
+  EXPECT_TRUE(engine_->stats().refuses_tasks);
+  EXPECT_EQ(complete(lease("q")[0].lease), LeaseOutcome::done);
+  intake.open();
+  EXPECT_FALSE(engine_->stats().refuses_tasks);
+  schedule("new", 0ms);
+  engine_->check_invariants();
+  crash();  // the intake ends before the engine of the fixture
+  options_.intake = nullptr;
+  open();
+}
+
+// An occurrence that could not get its task gets it later.
+TEST_F(EngineVerbs, ARecurringScheduleWaitsForTheIntake) {
+  TaskIntake intake;
+  options_.intake = &intake;
+  crash_and_open();
+  ASSERT_TRUE(engine_->put_schedule(
+      {.name = "s", .rule = CronRule{"* * * * *"}, .queue = "q", .payload = {.data = "1"}}));
+  settle();
+  intake.close({ErrorCode::unavailable, "no space", ""});
+  advance(1min);
+  EXPECT_EQ(engine_->stats().all.ready, 0u);
+  intake.open();
+  advance(2s);
+  EXPECT_EQ(engine_->stats().all.ready, 1u);
+  crash();
+  options_.intake = nullptr;
+  open();
+}
+
 // ---- move, run now ----
 
 TEST_F(EngineVerbs, AMovedTaskComesAtItsNewTimeAndNotAtItsOld) {

@@ -142,7 +142,11 @@ bool EngineThread::is_over(MonotonicTime slice_start) const {
 
 void EngineThread::note_failure(const Error& error) {
   if (std::exchange(has_failed_, true)) return;
-  if (events_.on_stopped) events_.on_stopped(error);
+  if (!events_.on_stopped) return;
+  Error cause = error;
+  const std::string context = std::string(kStoreFailed) + ": ";
+  if (cause.message.starts_with(context)) cause.message.erase(0, context.size());
+  events_.on_stopped(cause);
 }
 
 /// Closes the store and tries to open it again, at most once a second. Until this succeeds, the

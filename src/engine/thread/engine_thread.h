@@ -42,8 +42,8 @@ struct OpenEngine {
 /// Callbacks about the state of the engine, called on its thread, and the function that opens it
 /// again.
 struct EngineEvents {
-  /// The store failed. No request is acknowledged until on_reopened. If this happens during a stop,
-  /// the open leases are lost.
+  /// The store failed, with this cause. No request is acknowledged until on_reopened. If this
+  /// happens during a stop, the open leases are lost.
   UniqueFunction<void(const Error&)> on_stopped = {};
   /// An attempt to open the store again failed.
   UniqueFunction<void(const Error&)> on_reopen_failed = {};

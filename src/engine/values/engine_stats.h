@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/histogram.h"
@@ -18,10 +20,13 @@ struct EngineStats {
   std::uint64_t queue_count = 0;   // number of all queues
   std::vector<QueueStats> queues;  // by name; only the queues that the caller asked for
   std::vector<QueueStats> oldest;  // from Engine::oldest_queues(), if the caller asked for them
-  std::uint64_t loaded = 0;        // tasks held in memory
-  std::uint64_t urgent = 0;        // ready tasks in memory, more urgent than the default priority
-  std::uint64_t orphans = 0;       // tasks in memory that no step would handle again: bugs
-  bool is_stopped = false;         // the store failed, and is not open again yet
+  /// The counters of single queues, if the caller asked for queues. See TaskNews::by_queue().
+  std::map<std::string, TaskCounters> by_queue = {};
+  std::uint64_t loaded = 0;    // tasks held in memory
+  std::uint64_t urgent = 0;    // ready tasks in memory, more urgent than the default priority
+  std::uint64_t orphans = 0;   // tasks in memory that no step would handle again: bugs
+  bool is_stopped = false;     // the store failed, and is not open again yet
+  bool refuses_tasks = false;  // its intake is closed
   std::uint64_t waiting_workers = 0;
   std::uint64_t schedules = 0;        // recurring schedules
   std::uint64_t commits = 0;          // writes to the store

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
+#include "engine/values/task_intake.h"
 #include "store/store.h"
 #include "task/recurring_schedule.h"
 #include "task/request.h"
@@ -23,6 +24,10 @@
 namespace detent {
 
 class ChangeFeed;
+
+/// Begins each error that an engine returns after its store failed. The cause follows.
+inline constexpr std::string_view kStoreFailed =
+    "the store failed: requests are refused until it is open again";
 
 struct EngineOptions {
   /// How far ahead of now tasks are loaded.
@@ -45,6 +50,8 @@ struct EngineOptions {
   std::uint64_t seed = 0;
   /// Receives the changes of tasks; must outlive the engine. Null: no changes are reported.
   ChangeFeed* changes = nullptr;
+  /// Decides whether new tasks are accepted; must outlive the engine. Null: they always are.
+  const TaskIntake* intake = nullptr;
   /// For several engines that each have a part of a queue: whether this engine accepts a task with
   /// this key ("": no key) into a queue with this number of partitions. Empty: it accepts all
   /// tasks. The result must not change.

@@ -18,6 +18,12 @@ Result<QueueView> FigureVerbs::queue(const std::string& name) const {
       .stats = stats_of(*queue), .bytes = queue->record.bytes, .settings = queue->record.settings};
 }
 
+Result<bool> FigureVerbs::is_paused(const std::string& name) const {
+  TRY(parts_.expect_working());
+  ASSIGN_OR_RETURN(const Queue* const queue, parts_.queues.known(name));
+  return queue->record.settings.paused;
+}
+
 Result<QueueDetail> FigureVerbs::queue_detail(const std::string& name) const {
   TRY(parts_.expect_working());
   const Queue* const known = parts_.queues.find(name);
@@ -66,23 +72,26 @@ QueueStats FigureVerbs::stats_of(const Queue& queue) const {
 
 EngineStats FigureVerbs::stats(std::size_t most_queues) const {
   CommitWriter::Written written = parts_.writer.written();
-  EngineStats stats{.epoch = parts_.epoch,
-                    .counters = parts_.news.counters(),
-                    .all = stats_of_all(),
-                    .queue_count = parts_.queues.size(),
-                    .queues = {},
-                    .loaded = parts_.tasks.size(),
-                    .urgent = parts_.tasks.urgent(),
-                    .orphans = parts_.orphans.found(),
-                    .is_stopped = parts_.writer.stopped_by().has_value(),
-                    .waiting_workers = parts_.hand_out.waiting(),
-                    .schedules = parts_.records.schedules().size(),
-                    .commits = written.commits,
-                    .committed_tasks = written.tasks,
-                    .lateness = parts_.lateness.fired(),
-                    .late = parts_.lateness.late(),
-                    .commit_time = std::move(written.time)};
+  EngineStats stats{
+      .epoch = parts_.epoch,
+      .counters = parts_.news.counters(),
+      .all = stats_of_all(),
+      .queue_count = parts_.queues.size(),
+      .queues = {},
+      .loaded = parts_.tasks.size(),
+      .urgent = parts_.tasks.urgent(),
+      .orphans = parts_.orphans.found(),
+      .is_stopped = parts_.writer.stopped_by().has_value(),
+      .refuses_tasks = parts_.options.intake != nullptr && !parts_.options.intake->is_open(),
+      .waiting_workers = parts_.hand_out.waiting(),
+      .schedules = parts_.records.schedules().size(),
+      .commits = written.commits,
+      .committed_tasks = written.tasks,
+      .lateness = parts_.lateness.fired(),
+      .late = parts_.lateness.late(),
+      .commit_time = std::move(written.time)};
   if (most_queues == 0) return stats;
+  stats.by_queue = parts_.news.by_queue();
   const std::vector<const Queue*> shown = parts_.queues.largest(most_queues);
   stats.queues.reserve(shown.size());
   for (const Queue* const queue : shown) stats.queues.push_back(stats_of(*queue));

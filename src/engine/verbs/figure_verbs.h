@@ -20,6 +20,8 @@ class FigureVerbs : public VerbGroup {
 
   /// The settings and counts of a queue. Errors: not_found if it has neither.
   Result<QueueView> queue(const std::string& name) const;
+  /// Whether the settings pause a queue. Costs a look-up. Errors: as queue().
+  Result<bool> is_paused(const std::string& name) const;
   /// Errors: not_found.
   Result<QueueDetail> queue_detail(const std::string& name) const;
   /// The figures of the engine, and of the at most `most_queues` queues with the most tasks. Cost:

@@ -122,7 +122,7 @@ Result<void> KeptLeases::take_up_written(KeyRecord& note) {
   return visit_written([&](const Kept& kept, const KeyRecord* record) -> Result<void> {
     if (kept.kept_by != newest) return ok();
     if (record != nullptr) return take_up(kept, *record);
-    ++parts_.news.counters().quarantined;
+    parts_.news.count(&TaskCounters::quarantined);
     return ok();
   });
 }

@@ -30,7 +30,6 @@ Result<LeaseOutcome> LeaseVerbs::complete(LeaseToken token) {
   } else {
     TRY(parts_.transitions.remove(loaded, TaskVerb::complete));
   }
-  ++parts_.news.counters().completed;
   return LeaseOutcome::done;
 }
 
@@ -41,7 +40,7 @@ Result<LeaseOutcome> LeaseVerbs::fail(const FailRequest& request) {
   const Lease* const lease = holder_of(request.lease);
   if (lease == nullptr) return LeaseOutcome::conflict;
   ASSIGN_OR_RETURN(Task task, parts_.tasks.read(*lease->task));
-  ++parts_.news.counters().failed;
+  parts_.news.count(*lease->task->queue, &TaskCounters::failed);
   return parts_.transitions.fail_attempt(*lease, std::move(task), kFailed, request);
 }
 
@@ -98,7 +97,7 @@ Result<LeaseOutcome> LeaseVerbs::bury(LeaseToken token, std::string error,
   if (lease == nullptr) return LeaseOutcome::conflict;
   LoadedTask& loaded = *lease->task;
   ASSIGN_OR_RETURN(Task task, parts_.tasks.read(loaded));
-  ++parts_.news.counters().failed;
+  parts_.news.count(*loaded.queue, &TaskCounters::failed);
   parts_.transitions.note_attempt(*lease, task, std::move(error));
   ++task.tally.burials;
   if (priority) task.rules.priority = *priority;
@@ -108,7 +107,7 @@ Result<LeaseOutcome> LeaseVerbs::bury(LeaseToken token, std::string error,
 
 const Lease* LeaseVerbs::holder_of(LeaseToken token) noexcept {
   const Lease* const lease = parts_.tasks.find_lease(token);
-  if (lease == nullptr) ++parts_.news.counters().conflicts;
+  if (lease == nullptr) parts_.news.count(&TaskCounters::conflicts);
   return lease;
 }
 

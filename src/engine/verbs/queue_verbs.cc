@@ -106,7 +106,6 @@ Result<QueueStep> QueueVerbs::purge(const std::string& name, std::size_t limit, 
     TRY(loaded != nullptr
             ? parts_.transitions.remove(*loaded, TaskVerb::purge)
             : parts_.transitions.remove({.stored = stored, .state = state}, TaskVerb::purge));
-    ++parts_.news.counters().cancelled;
     return true;
   };
   // First the dead lane, then the due order, then the ready lanes. A task may spill from the due

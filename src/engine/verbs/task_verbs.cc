@@ -45,7 +45,9 @@ Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
     ASSIGN_OR_RETURN(std::optional<TaskSnapshot> first, find_by_key(request, queue));
     if (first) return *std::move(first);
   }
-  if (Result<void> allowed = check_quota(queue, request.payload.data.size()); !allowed) {
+  Result<void> allowed = expect_intake();
+  if (allowed) allowed = check_quota(queue, request.payload.data.size());
+  if (!allowed) {
     parts_.queues.forget_if_unused(queue);
     return std::move(allowed).error();
   }
@@ -56,7 +58,7 @@ Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
   parts_.queues.note_change(queue);
   queue.record.bytes += request.payload.data.size();
   ++queue.accepted;
-  ++parts_.news.counters().scheduled;
+  parts_.news.count(queue, &TaskCounters::scheduled);
   if (!request.key.empty()) {
     parts_.records.keys().put({.queue = queue.record.number,
                                .key = request.key,
@@ -166,6 +168,10 @@ Result<std::uint64_t> TaskVerbs::claim_key(const Queue& queue, Task& task) {
   ASSIGN_OR_RETURN(const bool is_there, parts_.tasks.has(taken->id));
   if (is_there || taken->expires_at) task.key.clear();
   return std::uint64_t{0};
+}
+
+Result<void> TaskVerbs::expect_intake() const {
+  return parts_.options.intake == nullptr ? ok() : parts_.options.intake->check();
 }
 
 Result<void> TaskVerbs::check_quota(const Queue& queue, std::size_t payload_bytes) const {
@@ -281,7 +287,6 @@ Result<void> TaskVerbs::cancel(TaskId id) {
     if (!next_state(found.state, TaskVerb::cancel)) return not_allowed(id, found.state);
     TRY(parts_.transitions.remove(std::move(found), TaskVerb::cancel));
   }
-  ++parts_.news.counters().cancelled;
   return ok();
 }
 

@@ -21,8 +21,11 @@ class TaskVerbs : public VerbGroup {
   /// Accepts a task and gives it an id. If the key already stands for a task, the answer is that
   /// task in its present state, and no task is added. The answer has no payload. Errors: as
   /// validate(ScheduleRequest); conflict if the task of the key was requested with other content;
-  /// resource_exhausted if the queue is at its quota.
+  /// resource_exhausted if the queue is at its quota; as expect_intake().
   Result<TaskSnapshot> schedule(ScheduleRequest request);
+  /// Errors: the error of the TaskIntake while it is closed. schedule() checks it. restore() does
+  /// not, because it also brings tasks back from an external scheduler.
+  Result<void> expect_intake() const;
   /// Copies a task from another store, with its id and state. Returns false, and changes nothing,
   /// if the task already exists. If the key stands for another task, the key stays with that task.
   /// A key whose task was set aside as damaged counts as free. Errors: as

@@ -216,7 +216,7 @@ void Transitions::end_lease(LoadedTask& loaded, Task task, TaskVerb verb, millis
     parts_.records.schedules().task_ended(from.id);
     DETENT_CHECK(queue.record.waiting > 0);
     --queue.record.waiting;
-    ++parts_.news.counters().dead;
+    parts_.news.count(queue, &TaskCounters::dead);
     parts_.news.tell(from.id, queue, TaskEvent::dead, next);
     return put_dead(queue, std::move(task), from);
   }
@@ -239,7 +239,7 @@ Result<void> Transitions::remove(LoadedTask& loaded, TaskVerb verb) {
   parts_.records.uncount(queue, loaded.id(), loaded.due_at, loaded.created_at,
                          loaded.payload_bytes);
   parts_.records.erase(queue, loaded.place);
-  tell_end(loaded.id(), queue, state_after(loaded.state, verb));
+  note_end(loaded.id(), queue, state_after(loaded.state, verb));
   parts_.tasks.unload(loaded);
   return ok();
 }
@@ -255,7 +255,7 @@ Result<void> Transitions::remove(FoundTask found, TaskVerb verb) {
     TRY(parts_.records.keys().expire(queue.record.number, task.key, task.id,
                                      now + settings.key_retention));
   }
-  tell_end(task.id, queue, end);
+  note_end(task.id, queue, end);
   if (found.state == TaskState::dead) {
     DETENT_CHECK(queue.record.dead > 0);
     --queue.record.dead;
@@ -275,8 +275,9 @@ Result<void> Transitions::remove(FoundTask found, TaskVerb verb) {
   return ok();
 }
 
-void Transitions::tell_end(TaskId id, const Queue& queue, TaskState end) {
+void Transitions::note_end(TaskId id, Queue& queue, TaskState end) {
   const bool is_completed = end == TaskState::completed;
+  parts_.news.count(queue, is_completed ? &TaskCounters::completed : &TaskCounters::cancelled);
   parts_.news.tell(id, queue, is_completed ? TaskEvent::completed : TaskEvent::cancelled, end);
 }
 

@@ -87,7 +87,7 @@ class Transitions {
   void place(Queue& queue, Task&& task, std::optional<Place> from, Deadline deadline);
   void put_dead(Queue& queue, Task&& task, std::optional<Place> from);
   TaskState due_state(TaskState next, const Deadline& deadline) const;
-  void tell_end(TaskId id, const Queue& queue, TaskState end);
+  void note_end(TaskId id, Queue& queue, TaskState end);
 
   const Parts parts_;
   Rng rng_;

@@ -161,8 +161,8 @@ void LoadedTasks::become_ready(LoadedTask& task, MonotonicTime now) {
   enter_ready(task);
 }
 
-void LoadedTasks::note_fired(TaskId id, const Queue& queue, Tick tick, MonotonicTime now) {
-  ++parts_.news.counters().fired;
+void LoadedTasks::note_fired(TaskId id, Queue& queue, Tick tick, MonotonicTime now) {
+  parts_.news.count(queue, &TaskCounters::fired);
   parts_.news.tell(id, queue, TaskEvent::ready, TaskState::ready);
   parts_.lateness.note_fired(tick, now);
 }

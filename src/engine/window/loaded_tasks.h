@@ -110,7 +110,7 @@ class LoadedTasks {
   /// The wall clock was stepped: gives tasks with a date new timers. O(tasks).
   void retime();
   /// Counts a task that became due, in memory or on disk.
-  void note_fired(TaskId id, const Queue& queue, Tick tick, MonotonicTime now);
+  void note_fired(TaskId id, Queue& queue, Tick tick, MonotonicTime now);
 
   // Ready and leased tasks.
 

@@ -68,6 +68,8 @@ struct ServerStats {
   std::optional<std::uint64_t> away = {};  // far tasks; none without an external scheduler
   bool is_away_lost = false;               // the external scheduler has lost stored changes
   std::optional<std::uint64_t> data_free_bytes = {};  // free bytes on the disk of the data folder
+  std::optional<std::uint64_t> data_min_free_bytes = {};  // with less, new tasks are refused
+  bool refuses_tasks = false;  // new tasks are refused, because the disk is nearly full
   TaskCounters counters;
   /// Counts of fired tasks by lateness: at most 1, 2, 4, … microseconds, each without the tasks of
   /// the previous bound. The last count may have no bound. Zeros at the end are left out.

@@ -204,6 +204,15 @@ std::string render_cancel_results(std::span<const Result<TaskId>> results) {
   return render_results<CancelledFields>(results, write_error);
 }
 
+std::string render_ready(std::string_view refuses_tasks) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().name("status").string("ready");
+  if (!refuses_tasks.empty()) writer.name("refuses_tasks").string(refuses_tasks);
+  writer.end_object();
+  return text;
+}
+
 std::string render_cancelled(TaskId id) { return CancelledFields::render(id); }
 
 Result<std::vector<Result<TaskId>>> parse_cancel_results(std::string_view body) {

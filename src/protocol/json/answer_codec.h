@@ -33,6 +33,10 @@ std::string render_cancel_results(std::span<const Result<TaskId>> results);
 Result<std::vector<Result<TaskId>>> parse_cancel_results(std::string_view body);
 /// The answer for one cancelled task.
 std::string render_cancelled(TaskId id);
+/// The answer of /readyz. `refuses_tasks` says why new tasks are refused; "": they are not.
+std::string render_ready(std::string_view refuses_tasks);
+/// The answer of /readyz. `refuses_tasks` says why new tasks are refused; "": they are not.
+std::string render_ready(std::string_view refuses_tasks);
 
 /// The answer of `GET /v1/tasks/{id}`: everything about a task. A rule that the task does not set
 /// shows the value in force.

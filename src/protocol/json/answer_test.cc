@@ -264,6 +264,8 @@ TEST(AnswerRoundTrip, Stats) {
   stats.away = 3;
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
   stats.is_away_lost = true;
+  stats.data_min_free_bytes = 19;
+  stats.refuses_tasks = true;
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
 }
 

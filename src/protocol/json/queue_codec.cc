@@ -90,11 +90,13 @@ std::string render_queue(const QueueView& view) { return QueueFields::render(vie
 
 Result<QueueView> parse_queue(std::string_view body) { return QueueFields::parse(body); }
 
-std::string render_queues(std::span<const QueueView> views) {
+std::string render_queues(std::span<const QueueView> views,
+                          const std::optional<std::string>& cursor) {
   std::string body;
   body.reserve(views.size() * kQueueBytes);
   JsonWriter writer(body);
   Objects<QueueFields>::write(kAnswer, writer.begin_object().name("queues"), views);
+  if (cursor) writer.name("cursor").string_or_null(*cursor);
   writer.end_object();
   return body;
 }
@@ -102,6 +104,13 @@ std::string render_queues(std::span<const QueueView> views) {
 Result<std::vector<QueueView>> parse_queues(std::string_view body) {
   using Views = std::vector<QueueView>;
   return AnswerBody<Views, Required<"queues", std::identity{}, Objects<QueueFields>>>::parse(body);
+}
+
+Result<QueueListAnswer> parse_queue_page(std::string_view body) {
+  QueueListAnswer page;
+  ASSIGN_OR_RETURN(page.queues, parse_queues(body));
+  ASSIGN_OR_RETURN(page.cursor, read_cursor(body));
+  return page;
 }
 
 std::string render_removed_queue(std::string_view name) {

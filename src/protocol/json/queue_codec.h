@@ -57,9 +57,17 @@ Result<void> parse_nothing(std::string_view body);
 std::string render_queue(const QueueView& view);
 Result<QueueView> parse_queue(std::string_view body);
 
-/// The answer of `GET /v1/queues`.
-std::string render_queues(std::span<const QueueView> views);
+/// The answer of `GET /v1/queues`. `cursor` is that of a page, "" on the last page; no value: the
+/// answer is no page.
+std::string render_queues(std::span<const QueueView> views,
+                          const std::optional<std::string>& cursor = {});
 Result<std::vector<QueueView>> parse_queues(std::string_view body);
+/// A page of `GET /v1/queues`.
+struct QueueListAnswer {
+  std::vector<QueueView> queues;
+  std::string cursor;  // of the next page; "" on the last page
+};
+Result<QueueListAnswer> parse_queue_page(std::string_view body);
 
 /// The answer of `DELETE /v1/queues/{queue}`.
 std::string render_removed_queue(std::string_view name);

@@ -48,6 +48,8 @@ using ServerTable =
           Optional<"waiting_workers", &ServerStats::waiting_workers>,
           Optional<"schedules", &ServerStats::schedules>, ExternalField,
           Sparse<"data_free_bytes", &ServerStats::data_free_bytes, Count>,
+          Sparse<"data_min_free_bytes", &ServerStats::data_min_free_bytes, Count>,
+          Optional<"refuses_tasks", &ServerStats::refuses_tasks, IsTrue>,
           Optional<"counters", &ServerStats::counters, Object<CounterFields>>,
           Optional<"lateness_counts", &ServerStats::lateness, Array<void, kMostBuckets>>,
           Optional<"late", &ServerStats::late, Object<LateFields>>>;

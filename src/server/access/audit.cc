@@ -13,7 +13,19 @@ AuditedAct audited_act(std::string_view who, const net::HttpRequest& request) {
           .act = request.method + " " + request.target.substr(0, request.target.find('?'))};
 }
 
-void log_audit(const AuditedAct& act, int status) {
+bool AuditLog::continues(const AuditedAct& act, int status) {
+  if (act.act != "GET /v1/dump" && act.act != "POST /v1/restore") return false;
+  const MonotonicTime now = clock_.now();
+  const MutexLock lock(mutex_);
+  const bool is_same = act == act_ && status == status_ && now - at_ <= kLongestPause;
+  act_ = act;
+  status_ = status;
+  at_ = now;
+  return is_same;
+}
+
+void AuditLog::note(const AuditedAct& act, int status) {
+  if (continues(act, status)) return;
   log_info("audit",
            {{"who", act.who}, {"address", act.address}, {"act", act.act}, {"status", status}});
 }

@@ -2,9 +2,11 @@
 //
 //   … info audit who=ops address=10.1.2.3 act="POST /v1/queues/mail/purge" status=200
 //
-// It contains no secrets: the path of a request without its query, and the name of a token.
+// An act is one line, also if it consists of many requests. It contains no secrets: the path of a
+// request without its query, and the name of a token.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,6 +22,8 @@ struct AuditedAct {
   std::string who;  // name of the token; "local" without tokens; "" if the token is unknown
   std::string address;
   std::string act;  // method and path
+
+  friend bool operator==(const AuditedAct&, const AuditedAct&) = default;
 };
 
 /// Returns true if acts that need this permission are logged. Only administrative acts are.
@@ -27,7 +31,28 @@ constexpr bool is_audited(Need need) noexcept {
   return need == Need::admin || need == Need::admin_all;
 }
 AuditedAct audited_act(std::string_view who, const net::HttpRequest& request);
-void log_audit(const AuditedAct& act, int status);
+
+/// Logs administrative acts. A dump or a restore consists of many requests, but it is one act: its
+/// further requests are not logged, unless they have another status or come more than a minute
+/// after the previous request. Thread-safe.
+class AuditLog {
+ public:
+  static constexpr std::chrono::seconds kLongestPause{60};
+
+  explicit AuditLog(const Clock& clock) : clock_(clock) {}
+
+  void note(const AuditedAct& act, int status) DETENT_EXCLUDES(mutex_);
+
+ private:
+  bool continues(const AuditedAct& act, int status) DETENT_EXCLUDES(mutex_);
+
+  const Clock& clock_;
+  Mutex mutex_;
+  // The previous request of an act that consists of many requests.
+  AuditedAct act_ DETENT_GUARDED_BY(mutex_);
+  int status_ DETENT_GUARDED_BY(mutex_) = 0;
+  MonotonicTime at_ DETENT_GUARDED_BY(mutex_){};
+};
 
 /// Logs requests that were refused because they had no valid token. It writes at most one line per
 /// second, so that an attacker who guesses tokens does not fill the disk. Thread-safe.

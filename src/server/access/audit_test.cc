@@ -38,7 +38,8 @@ TEST(Audit, LogsCallerAddressActAndStatus) {
                            .headers = {{"authorization", "Bearer dt_hidden"}},
                            .body = "hidden",
                            .peer = "10.1.2.3"};
-  log_audit(audited_act("ops", request), 200);
+  const ManualClock clock;
+  AuditLog(clock).note(audited_act("ops", request), 200);
   const std::string line = log.text();
   for (const char* part :
        {"audit", "who=ops", "address=10.1.2.3", "POST /v1/queues/mail/purge", "status=200"}) {
@@ -46,6 +47,33 @@ TEST(Audit, LogsCallerAddressActAndStatus) {
   }
   EXPECT_EQ(line.find("hidden"), std::string::npos) << line;
   EXPECT_EQ(line.find("secret"), std::string::npos) << line;
+}
+
+TEST(Audit, ARestoreOfManyRequestsIsOneLine) {
+  const LogCapture log;
+  ManualClock clock;
+  AuditLog audit(clock);
+  const AuditedAct restore{.who = "ops", .address = "10.1.2.3", .act = "POST /v1/restore"};
+  for (int i = 0; i < 284; ++i) {
+    audit.note(restore, 200);
+    clock.advance(10s);
+  }
+  EXPECT_EQ(lines_of(log.text()), 1U) << log.text();
+  audit.note(restore, 503);
+  EXPECT_EQ(lines_of(log.text()), 2U) << "another status";
+  audit.note({.who = "ada", .address = "10.1.2.3", .act = "POST /v1/restore"}, 503);
+  EXPECT_EQ(lines_of(log.text()), 3U) << "another token";
+  clock.advance(61s);
+  audit.note({.who = "ada", .address = "10.1.2.3", .act = "POST /v1/restore"}, 503);
+  EXPECT_EQ(lines_of(log.text()), 4U) << "a restore after a pause";
+}
+
+TEST(Audit, EachOtherActIsALine) {
+  const LogCapture log;
+  const ManualClock clock;
+  AuditLog audit(clock);
+  for (int i = 0; i < 3; ++i) audit.note({.who = "ops", .act = "POST /v1/queues/q/purge"}, 200);
+  EXPECT_EQ(lines_of(log.text()), 3U) << log.text();
 }
 
 TEST(RefusalLog, WritesALineASecondAndCountsTheOthers) {

@@ -187,6 +187,7 @@ JobAnswer JobVerbs::break_off() {
 
 JobVerbs::Answer JobVerbs::put(Engine& engine, const JobCall& call) {
   const beanstalk::Command& command = call.command;
+  if (!engine.expect_intake()) return say(Word::draining);
   const milliseconds time_to_run =
       std::clamp<milliseconds>(command.time_out, seconds{1}, kMaxVisibilityTimeout);
   const Result<TaskSnapshot> view =

@@ -48,6 +48,15 @@ TEST_F(Beanstalk, PutOverAQuotaIsOutOfMemory) {
   EXPECT_EQ(client.ask("put 0 0 60 1\r\nx"), "OUT_OF_MEMORY");
 }
 
+TEST_F(Beanstalk, ANearlyFullDiskRefusesPutsOnly) {
+  BeanstalkClient client = connect();
+  const std::string id = client.put();
+  intake_.close({ErrorCode::unavailable, "the disk is nearly full", ""});
+  EXPECT_EQ(client.ask("put 0 0 60 1\r\nx"), "DRAINING");
+  EXPECT_EQ(client.ask("reserve"), "RESERVED " + id + " 4\nbody");
+  EXPECT_EQ(client.ask("delete " + id), "DELETED");
+}
+
 TEST_F(Beanstalk, DrainingRefusesPutsOnly) {
   BeanstalkClient client = connect();
   const std::string id = client.put();

@@ -114,7 +114,7 @@ RoutesOptions ClusterNode::routes_options() {
 }
 
 ProcessFigures ClusterNode::process_figures() const {
-  ProcessFigures figures = read_process_figures({});
+  ProcessFigures figures = read_process_figures(options_.memory_bytes);
   figures.nodes = front_->nodes();
   figures.is_store_reached = !is_cut_off_.load(std::memory_order_relaxed);
   return figures;

@@ -49,6 +49,7 @@ struct ClusterNodeOptions {
       open;  // see ClusterShardsOptions
   RoutesOptions routes = {};
   WebhookOptions webhooks = {};
+  std::size_t memory_bytes = 0;  // the budget that /metrics reports
   std::size_t max_peer_calls = ClusterFrontOptions{}.max_calls_to_all_nodes;
   std::size_t http_connections = kMostConnections;  // of this node, and as a rule of the others
   std::uint64_t seed = 0;                           // spreads the beats of nodes

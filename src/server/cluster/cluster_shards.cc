@@ -112,7 +112,10 @@ Result<void> ServedShard::open() {
 
 void ServedShard::fail(const Error& error) {
   log_error("a shard's store failed; giving up the shard",
-            {{"shard", lease_.shard}, {"epoch", lease_.epoch}, {"cause", error.message}});
+            {{"shard", lease_.shard},
+             {"epoch", lease_.epoch},
+             {"cause", error.message},
+             {"action", "check the database; a node takes the shard again by itself"}});
   close();
 }
 

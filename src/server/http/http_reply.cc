@@ -21,7 +21,7 @@ std::vector<HttpDurations> HttpMetrics::snapshot() const {
 
 void HttpReply::note(net::HttpResponse& response) const {
   metrics_->record(route_, response.status, metrics_->now() - start_);
-  if (act_ != nullptr) log_audit(*act_, response.status);
+  if (act_ != nullptr) audit_->note(*act_, response.status);
   share(response);
 }
 

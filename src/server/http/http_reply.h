@@ -59,7 +59,11 @@ class HttpReply {
         start_(metrics.now()) {}
 
   /// Logs the answer to the audit log. Call it before the reply is copied.
-  void audit(AuditedAct act) { act_ = std::make_shared<const AuditedAct>(std::move(act)); }
+  /// `log` must outlive it.
+  void audit(AuditLog& log, AuditedAct act) {
+    audit_ = &log;
+    act_ = std::make_shared<const AuditedAct>(std::move(act));
+  }
 
   void send(net::HttpResponse response) const;
   /// See net::Responder::stream. The duration ends when the stream begins.
@@ -86,6 +90,7 @@ class HttpReply {
   std::string_view shared_with_;
   HttpMetrics* metrics_;
   MonotonicTime start_;
+  AuditLog* audit_ = nullptr;              // null without act_
   std::shared_ptr<const AuditedAct> act_;  // shared by the copies; null: not logged
 };
 

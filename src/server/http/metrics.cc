@@ -28,13 +28,15 @@ MetricFamily family(std::string name, std::string help, MetricType type) {
   return made;
 }
 
-MetricFamily counter(std::string name, std::string help, std::uint64_t value) {
+template <class Number>
+MetricFamily counter(std::string name, std::string help, Number value) {
   MetricFamily made = family(std::move(name), std::move(help), MetricType::Counter);
   made.metric.emplace_back().counter.value = static_cast<double>(value);
   return made;
 }
 
-MetricFamily gauge(std::string name, std::string help, std::uint64_t value) {
+template <class Number>
+MetricFamily gauge(std::string name, std::string help, Number value) {
   MetricFamily made = family(std::move(name), std::move(help), MetricType::Gauge);
   made.metric.emplace_back().gauge.value = static_cast<double>(value);
   return made;
@@ -130,6 +132,33 @@ MetricFamily oldest_ready(const EngineStats& engine) {
   return made;
 }
 
+/// The events of tasks by queue.
+MetricFamily events_by_queue(const EngineStats& engine) {
+  MetricFamily made =
+      family("detent_queue_events_total",
+             "Events of tasks by queue, for at most 100 queues and other.", MetricType::Counter);
+  struct Event {
+    const char* name;
+    std::uint64_t TaskCounters::*count;
+  };
+  constexpr std::array<Event, 8> kEvents{{{"scheduled", &TaskCounters::scheduled},
+                                          {"fired", &TaskCounters::fired},
+                                          {"leased", &TaskCounters::leased},
+                                          {"completed", &TaskCounters::completed},
+                                          {"failed", &TaskCounters::failed},
+                                          {"lease_expired", &TaskCounters::leases_expired},
+                                          {"cancelled", &TaskCounters::cancelled},
+                                          {"dead", &TaskCounters::dead}}};
+  for (const auto& [queue, counts] : engine.by_queue) {
+    for (const Event& event : kEvents) {
+      ClientMetric& metric = made.metric.emplace_back();
+      metric.label = {{"queue", queue}, {"event", event.name}};
+      metric.counter.value = static_cast<double>(counts.*event.count);
+    }
+  }
+  return made;
+}
+
 /// A counter with a series for each cause of lateness.
 template <class Value>
 MetricFamily by_cause(std::string name, std::string help, Value value) {
@@ -172,13 +201,33 @@ void add_http(std::vector<MetricFamily>& families, const std::vector<HttpDuratio
 }
 
 void add_process(std::vector<MetricFamily>& families, const ProcessFigures& process) {
-  if (process.resident_bytes) {
-    families.push_back(gauge("process_resident_memory_bytes", "Resident memory size in bytes.",
-                             *process.resident_bytes));
+  if (process.cpu_seconds) {
+    families.push_back(counter("process_cpu_seconds_total",
+                               "Total user and system CPU time spent in seconds.",
+                               *process.cpu_seconds));
   }
-  if (process.data_free_bytes) {
+  const auto add_gauge = [&families](const char* name, const char* help, const auto& value) {
+    if (value) families.push_back(gauge(name, help, *value));
+  };
+  add_gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.",
+            process.start_seconds);
+  add_gauge("process_resident_memory_bytes", "Resident memory size in bytes.",
+            process.resident_bytes);
+  add_gauge("process_open_fds", "Number of open file descriptors.", process.open_fds);
+  add_gauge("process_max_fds", "Maximum number of open file descriptors.", process.max_fds);
+  if (process.memory) {
+    families.push_back(gauge("detent_memory_budget_bytes",
+                             "Memory that the server may use, as set with --memory.",
+                             process.memory->bytes));
+    families.push_back(
+        gauge("detent_window_limit_tasks", "The most tasks in memory.", process.memory->tasks));
+  }
+  if (process.disk) {
     families.push_back(gauge("detent_data_free_bytes", "Free space on the disk of the data folder.",
-                             *process.data_free_bytes));
+                             process.disk->free_bytes));
+    families.push_back(gauge("detent_data_min_free_bytes",
+                             "With less free space, new tasks are refused (--min-free-disk).",
+                             process.disk->min_free_bytes));
   }
   if (!process.nodes) return;
   MetricFamily nodes =
@@ -275,6 +324,7 @@ std::string render_metrics(const EngineStats& engine, const std::vector<HttpDura
   std::vector<MetricFamily> families{
       tasks_by_queue(engine),
       oldest_ready(engine),
+      events_by_queue(engine),
       gauge("detent_window_tasks", "Tasks in memory.", engine.loaded),
       gauge("detent_waiting_workers", "Workers that wait for a task.", engine.waiting_workers),
       gauge("detent_schedules", "Recurring schedules.", engine.schedules),
@@ -304,6 +354,9 @@ std::string render_metrics(const EngineStats& engine, const std::vector<HttpDura
       gauge("detent_store_up",
             "1 while the store works; 0 after a failure, until it is open again.",
             !engine.is_stopped && process.is_store_reached ? 1 : 0),
+      gauge("detent_refuses_tasks",
+            "1 while new tasks are refused because the disk is nearly full.",
+            engine.refuses_tasks ? 1 : 0),
       gauge("detent_shard_epoch", "Epoch of the engine; it rises each time the store is opened.",
             engine.epoch),
       build_info()};

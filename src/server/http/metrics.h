@@ -18,7 +18,8 @@ namespace detent::server {
 /// The content type of the page.
 inline constexpr std::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
 /// The number of queues with their own series: the largest queues for task counts, and the queues
-/// with the oldest ready tasks for ages. All other queues are counted as queue="other".
+/// with the oldest ready tasks for ages. All other queues are counted as queue="other". TaskNews
+/// selects the queues whose events are counted.
 inline constexpr std::size_t kMaxQueueSeries = 100;
 
 /// `engine` has at most kMaxQueueSeries separate queues, and at most one more of the oldest queues,

@@ -50,6 +50,28 @@ TEST(Metrics, AQueueOfThatNameIsAmongTheOthers) {
   EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="ready"} 5)"));
 }
 
+TEST(Metrics, EventsAreCountedByQueue) {
+  EngineStats stats;
+  stats.by_queue["a"] = {.scheduled = 1,
+                         .fired = 2,
+                         .leased = 3,
+                         .completed = 4,
+                         .failed = 5,
+                         .cancelled = 6,
+                         .dead = 7,
+                         .leases_expired = 8};
+  stats.by_queue["other"] = {.scheduled = 9};
+  const std::string text = render_metrics(stats, {});
+  const auto has = [&text](const std::string& event, int count) {
+    return has_line(text, R"(detent_queue_events_total{queue="a",event=")" + event + "\"} " +
+                              std::to_string(count));
+  };
+  EXPECT_TRUE(has("scheduled", 1)) << text;
+  EXPECT_TRUE(has("fired", 2) && has("leased", 3) && has("completed", 4) && has("failed", 5));
+  EXPECT_TRUE(has("cancelled", 6) && has("dead", 7) && has("lease_expired", 8));
+  EXPECT_TRUE(has_line(text, R"(detent_queue_events_total{queue="other",event="scheduled"} 9)"));
+}
+
 QueueStats aged(std::string name, std::chrono::milliseconds age) {
   return {.queue = std::move(name), .ready = 1, .oldest_ready_age = age};
 }
@@ -94,13 +116,31 @@ TEST(Metrics, AStoreThatFailedOrIsNotReachedIsNotUp) {
       has_line(render_metrics({}, {}, {}, {}, {.is_store_reached = false}), "detent_store_up 0"));
 }
 
+TEST(Metrics, AServerThatRefusesTasksTellsIt) {
+  EXPECT_TRUE(has_line(render_metrics({}, {}), "detent_refuses_tasks 0"));
+  EXPECT_TRUE(has_line(render_metrics({.refuses_tasks = true}, {}), "detent_refuses_tasks 1"));
+}
+
 TEST(Metrics, WhatTheSystemAndTheClusterTellIsShownWhereItIsKnown) {
-  const std::string text = render_metrics({}, {}, {}, {},
-                                          {.resident_bytes = 4096,
-                                           .data_free_bytes = 77,
-                                           .nodes = NodeCounts{.alive = 2, .missing = 1}});
+  const std::string text =
+      render_metrics({}, {}, {}, {},
+                     {.resident_bytes = 4096,
+                      .cpu_seconds = 1.5,
+                      .start_seconds = 1.75e9,
+                      .open_fds = 12,
+                      .max_fds = 1024,
+                      .memory = MemoryBudget{.bytes = 600, .tasks = 1},
+                      .disk = DiskFigures{.free_bytes = 77, .min_free_bytes = 70},
+                      .nodes = NodeCounts{.alive = 2, .missing = 1}});
   EXPECT_TRUE(has_line(text, "process_resident_memory_bytes 4096")) << text;
+  EXPECT_TRUE(has_line(text, "process_cpu_seconds_total 1.5"));
+  EXPECT_TRUE(has_line(text, "process_start_time_seconds 1750000000"));
+  EXPECT_TRUE(has_line(text, "process_open_fds 12"));
+  EXPECT_TRUE(has_line(text, "process_max_fds 1024"));
+  EXPECT_TRUE(has_line(text, "detent_memory_budget_bytes 600"));
+  EXPECT_TRUE(has_line(text, "detent_window_limit_tasks 1"));
   EXPECT_TRUE(has_line(text, "detent_data_free_bytes 77"));
+  EXPECT_TRUE(has_line(text, "detent_data_min_free_bytes 70"));
   EXPECT_TRUE(has_line(text, R"(detent_cluster_nodes{state="alive"} 2)"));
   EXPECT_TRUE(has_line(text, R"(detent_cluster_nodes{state="missing"} 1)"));
   const std::string none = render_metrics({}, {});

@@ -27,12 +27,13 @@ OffloadEvents log_events() {
           .on_damaged =
               [](const Error& error) {
                 log_error("a task came back damaged and was set aside in the external scheduler",
-                          {{"cause", error.message}});
+                          {{"cause", error.message},
+                           {"action", "check whether another program writes under its keys"}});
               },
           .on_lost =
               [](const Error& error) {
                 log_error("the external scheduler has lost far tasks; no tasks are handed over",
-                          {{"cause", error.message}});
+                          {{"cause", error.message}});  // the cause ends with the action
               },
           .on_loss_ended = [] { log_info("the external scheduler has its far tasks again"); }};
 }

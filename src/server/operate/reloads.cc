@@ -6,6 +6,11 @@
 #include "base/log/log.h"
 
 namespace detent::server {
+namespace {
+
+constexpr const char* kReloadAgain = "correct the file, then reload again (SIGHUP)";
+
+}  // namespace
 
 Reloads::Reloads(cli::ServeCall call, cli::ReadAgain read_again)
     : call_(std::move(call)), read_again_(std::move(read_again)) {}
@@ -20,22 +25,23 @@ void Reloads::run() {
   if (now) {
     compare(*now);
   } else {
-    log_error("the settings cannot be read again; the old settings stay in force",
-              {{"cause", now.error().message}});
+    log_error("the settings cannot be reloaded; the old settings stay in force",
+              {{"cause", now.error().message}, {"action", kReloadAgain}});
   }
   for (const Part& part : parts_) {
     if (const Result<void> reloaded = part.reload(); reloaded) {
-      log_info("read again", {{"what", part.what}});
+      log_info("reloaded a file", {{"what", part.what}});
     } else {
       has_failed = true;
-      log_error("cannot be read again; the old values stay in force",
-                {{"what", part.what}, {"cause", reloaded.error().message}});
+      log_error(
+          "a file cannot be reloaded; its old values stay in force",
+          {{"what", part.what}, {"cause", reloaded.error().message}, {"action", kReloadAgain}});
     }
   }
   if (has_failed) {
-    log_warning("reload is incomplete: see the errors before this");
+    log_warning("the reload is incomplete: see the errors before this line");
   } else {
-    log_info("reloaded");
+    log_info("the reload is complete");
   }
 }
 

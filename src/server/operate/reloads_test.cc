@@ -48,7 +48,7 @@ TEST(Reloads, PutTheLevelOfTheLogInForce) {
   Reloads reloads(call(LogLevel::info, "1G"), [&now] { return Result<cli::ServeCall>(now); });
   log_debug("no");
   reloads.run();
-  EXPECT_EQ(log.take(), "info reloaded\n");
+  EXPECT_EQ(log.take(), "info the reload is complete\n");
   log_debug("yes");
   EXPECT_EQ(log.take(), "debug yes\n");
   now.options.log_level = LogLevel::error;
@@ -64,7 +64,7 @@ TEST(Reloads, LogSettingsThatNeedARestartWithoutTheirValues) {
   const std::string said =
       "warning a changed setting takes effect at the next start setting=memory "
       "from=detent.toml:3\n"
-      "info reloaded\n";
+      "info the reload is complete\n";
   reloads.run();
   EXPECT_EQ(log.take(), said);
   reloads.run();
@@ -83,10 +83,10 @@ TEST(Reloads, SettingsThatCannotBeReadLeaveTheOldInForceAndFilesAreReadAllTheSam
   reloads.run();
   EXPECT_EQ(read, 1);
   EXPECT_EQ(log.take(),
-            "error the settings cannot be read again; the old settings stay in force "
-            "cause=\"detent.toml:1: no\"\n"
-            "info read again what=\"the tokens\"\n"
-            "warning reload is incomplete: see the errors before this\n");
+            "error the settings cannot be reloaded; the old settings stay in force "
+            "cause=\"detent.toml:1: no\" action=\"correct the file, then reload again (SIGHUP)\"\n"
+            "info reloaded a file what=\"the tokens\"\n"
+            "warning the reload is incomplete: see the errors before this line\n");
 }
 
 TEST(Reloads, APartThatFailsHoldsUpNoOther) {
@@ -104,11 +104,12 @@ TEST(Reloads, APartThatFailsHoldsUpNoOther) {
   });
   reloads.run();
   EXPECT_EQ(order, (std::vector<std::string>{"keys", "certificate"}));
-  EXPECT_EQ(log.take(),
-            "error cannot be read again; the old values stay in force what=keys cause=\"no key in "
-            "line 2\"\n"
-            "info read again what=certificate\n"
-            "warning reload is incomplete: see the errors before this\n");
+  EXPECT_EQ(
+      log.take(),
+      "error a file cannot be reloaded; its old values stay in force what=keys cause=\"no key in "
+      "line 2\" action=\"correct the file, then reload again (SIGHUP)\"\n"
+      "info reloaded a file what=certificate\n"
+      "warning the reload is incomplete: see the errors before this line\n");
 }
 
 TEST(Reloads, WarnOfACertificateThatClientsWillRefuse) {
@@ -125,25 +126,26 @@ TEST(Reloads, WarnOfACertificateThatClientsWillRefuse) {
   const std::string refused = "warning clients will refuse the certificate file=" + file;
   const std::string not_for_c = refused + " cause=\"the certificate is not for c.example\"\n";
   EXPECT_EQ(log.take(), not_for_c);
-  const std::string read_again = "info read again what=\"the certificate in " + file + "\"\n";
+  const std::string read_again = "info reloaded a file what=\"the certificate in " + file + "\"\n";
   net::write_certificate(file, key, {.names = "DNS:a.example", .valid_from = -9, .valid_to = -1});
   reloads.run();
   const std::string said = log.take();
   EXPECT_TRUE(said.starts_with(refused + " cause=\"the certificate expired on 20")) << said;
   EXPECT_TRUE(said.ends_with(not_for_c + refused +
                              " cause=\"the certificate is not for b.example\"\n" + read_again +
-                             "info reloaded\n"))
+                             "info the reload is complete\n"))
       << said;
   reloads.run();
   EXPECT_EQ(log.take(), said) << "the names of the last good certificate count, not its own";
   std::filesystem::remove(file);
   reloads.run();
   EXPECT_EQ(log.take(),
-            "error cannot be read again; the old values stay in force what=\"the certificate "
+            "error a file cannot be reloaded; its old values stay in force what=\"the certificate "
             "in " +
                 file + "\" cause=\"--tls-cert " + file + ": read " + file +
-                ": No such file or directory\"\n"
-                "warning reload is incomplete: see the errors before this\n");
+                ": No such file or directory\" action=\"correct the file, then reload again "
+                "(SIGHUP)\"\n"
+                "warning the reload is incomplete: see the errors before this line\n");
 }
 
 }  // namespace

@@ -21,12 +21,15 @@ std::string words_of(AlertFigure figure, const std::string& value) {
       return "1 in 100 tasks fires more than " + value + " ms late";
     case AlertFigure::store:
       return value + " stores have failed and refuse requests until they are open again";
+    case AlertFigure::disk:
+      return value + " disks are nearly full, and new tasks are refused until there is space";
   }
   return "";
 }
 
 std::string_view unit_of(AlertFigure figure) noexcept {
   if (figure == AlertFigure::lateness) return "ms";
+  if (figure == AlertFigure::disk) return "disks";
   return figure == AlertFigure::store ? "stores" : "tasks";
 }
 
@@ -42,6 +45,8 @@ std::string_view to_string(AlertFigure figure) noexcept {
       return "lateness";
     case AlertFigure::store:
       return "store";
+    case AlertFigure::disk:
+      return "disk";
   }
   return "";
 }
@@ -92,6 +97,7 @@ std::vector<Alert> ThresholdWatch::look(const StatsSample& sample) {
                       .at = sample.at});
   };
   see(AlertFigure::store, 0, sample.stats.is_stopped ? 1 : 0);
+  see(AlertFigure::disk, 0, sample.stats.refuses_tasks ? 1 : 0);
   if (thresholds_.pending) see(AlertFigure::pending, *thresholds_.pending, sample.stats.all.ready);
   if (thresholds_.dead) see(AlertFigure::dead, *thresholds_.dead, sample.stats.all.dead);
   if (thresholds_.lateness) {

@@ -22,7 +22,8 @@
 
 namespace detent::server {
 
-/// A figure without a threshold is not watched. A failed store always causes an alert.
+/// A figure without a threshold is not watched. A failed store and a nearly full disk always cause
+/// an alert.
 struct Thresholds {
   std::optional<std::uint64_t> pending;               // tasks that are ready and not leased
   std::optional<std::uint64_t> dead;                  // tasks that are dead
@@ -31,7 +32,7 @@ struct Thresholds {
   bool empty() const noexcept { return !pending && !dead && !lateness; }
 };
 
-enum class AlertFigure : std::uint8_t { pending, dead, lateness, store };
+enum class AlertFigure : std::uint8_t { pending, dead, lateness, store, disk };
 enum class AlertState : std::uint8_t { firing, recovered };
 std::string_view to_string(AlertFigure figure) noexcept;
 std::string_view to_string(AlertState state) noexcept;
@@ -40,7 +41,7 @@ std::string_view to_string(AlertState state) noexcept;
 struct Alert {
   AlertFigure figure = AlertFigure::pending;
   AlertState state = AlertState::firing;
-  std::uint64_t value = 0;  // tasks, milliseconds, or failed stores
+  std::uint64_t value = 0;  // tasks, milliseconds, failed stores, or nearly full disks
   std::uint64_t threshold = 0;
   WallTime at{};
 
@@ -68,7 +69,7 @@ class ThresholdWatch {
 
   const Thresholds thresholds_;
   std::deque<StatsSample> recent_;  // the samples of the last minute, and the sample before them
-  bool is_firing_[4] = {};          // by AlertFigure
+  bool is_firing_[5] = {};          // by AlertFigure
 };
 
 }  // namespace detent::server

@@ -85,6 +85,17 @@ TEST_F(ThresholdWatchTest, AStoreThatHasFailedIsToldWhateverTheThresholdsAre) {
   EXPECT_EQ(see(false), std::vector{alert(AlertFigure::store, AlertState::recovered, 0, 0)});
 }
 
+TEST_F(ThresholdWatchTest, ADiskThatIsNearlyFullIsToldWhateverTheThresholdsAre) {
+  ThresholdWatch watch({});
+  const auto see = [&](bool refuses_tasks) {
+    now_ += 1s;
+    return watch.look({.taken_at = now_, .at = kAt, .stats = {.refuses_tasks = refuses_tasks}});
+  };
+  EXPECT_EQ(see(true), std::vector{alert(AlertFigure::disk, AlertState::firing, 1, 0)});
+  EXPECT_TRUE(see(true).empty());
+  EXPECT_EQ(see(false), std::vector{alert(AlertFigure::disk, AlertState::recovered, 0, 0)});
+}
+
 TEST_F(ThresholdWatchTest, FiguresWithoutAThresholdAreNotWatchedAndOthersDoNotMeet) {
   ThresholdWatch none({});
   EXPECT_TRUE(look(none, 1'000'000, 1'000'000).empty());

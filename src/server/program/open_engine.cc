@@ -6,6 +6,7 @@
 
 #include "base/log/log.h"
 #include "base/rng.h"
+#include "base/wall_time.h"
 #include "cluster/shard_map.h"
 #include "server/operate/descriptor_plan.h"
 #include "server/operate/log_pace.h"
@@ -137,20 +138,21 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
   return opened;
 }
 
-Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
-                               ChangeFeed& changes, DataFolderIs folder,
+Result<OpenEngine> open_engine(const cli::ServeOptions& options, const EngineUses& uses,
+                               std::uint64_t owner, DataFolderIs folder,
                                const std::shared_ptr<DataFolderMark>& mark) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                   open_store(options, memory, clock, owner, folder, mark));
+                   open_store(options, memory, uses.clock, owner, folder, mark));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                   Engine::open(*store, clock,
+                   Engine::open(*store, uses.clock,
                                 {.window = options.window,
                                  .max_loaded = memory.max_loaded,
                                  .sync_interval = options.sync_interval,
                                  .keep_leases = true,
                                  .seed = random_seed(),
-                                 .changes = &changes}));
+                                 .changes = &uses.changes,
+                                 .intake = uses.intake}));
   return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
 }
 
@@ -187,18 +189,64 @@ std::string data_place(const cli::ServeOptions& options) {
   return options.store.empty() ? options.data.string() : shown_postgres_url(options.store);
 }
 
+namespace {
+
+/// Logs a failure of the store at once, and then once per minute with the time since it began. A
+/// store that is opened again and fails within a minute, as on a full disk, is the same failure.
+/// Confined to the engine's thread.
+class StoreLog {
+ public:
+  explicit StoreLog(const Clock& clock) : clock_(clock) {}
+
+  void failed(const Error& cause) {
+    const MonotonicTime now = clock_.now();
+    if (open_since_ && now - *open_since_ >= LogPace::kPeriod) failed_since_.reset();
+    if (!failed_since_) pace_ = {};
+    open_since_.reset();
+    if (!is_worth_a_line(cause)) return;
+    log_error("the store failed; requests are refused until it is open again",
+              {{"cause", cause.message},
+               {"since", since()},
+               {"action", "correct the cause; the server opens the store again by itself"}});
+  }
+  void not_reopened(const Error& cause) {
+    if (!is_worth_a_line(cause)) return;
+    log_warning("the store cannot be opened again yet",
+                {{"cause", cause.message}, {"since", since()}});
+  }
+  void reopened() {
+    open_since_ = clock_.now();
+    if (!std::exchange(is_told_, false)) return;
+    log_info("the store is open again", {{"after", since()}});
+  }
+
+ private:
+  bool is_worth_a_line(const Error& cause) {
+    const MonotonicTime now = clock_.now();
+    if (!failed_since_) failed_since_ = now;
+    if (!pace_.is_worth_a_line(cause.message, now)) return false;
+    is_told_ = true;
+    return true;
+  }
+  std::string since() const {
+    const auto passed = clock_.now() - failed_since_.value_or(clock_.now());
+    return show_duration(std::chrono::floor<std::chrono::seconds>(passed));
+  }
+
+  const Clock& clock_;
+  std::optional<MonotonicTime> failed_since_;
+  std::optional<MonotonicTime> open_since_;  // again; empty while it is failed
+  LogPace pace_;
+  bool is_told_ = false;  // since it was open
+};
+
+}  // namespace
+
 EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen, Clock& clock) {
-  return {.on_stopped =
-              [](const Error& error) {
-                log_error("the store failed; requests are refused until it is open again",
-                          {{"cause", error.message}});
-              },
-          .on_reopen_failed =
-              [&clock, pace = LogPace()](const Error& error) mutable {
-                if (!pace.is_worth_a_line(error.message, clock.now())) return;
-                log_warning("the store cannot be opened again yet", {{"cause", error.message}});
-              },
-          .on_reopened = [] { log_info("the store is open again"); },
+  const auto log = std::make_shared<StoreLog>(clock);  // shared by the three events
+  return {.on_stopped = [log](const Error& cause) { log->failed(cause); },
+          .on_reopen_failed = [log](const Error& cause) { log->not_reopened(cause); },
+          .on_reopened = [log] { log->reopened(); },
           .reopen = std::move(reopen)};
 }
 

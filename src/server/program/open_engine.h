@@ -24,11 +24,16 @@ namespace detent::server {
 /// A random name of this process, for a store that other processes can reach.
 std::uint64_t random_owner();
 
-/// Opens the store and engine of `options`. `clock` and `changes` must outlive the engine; the
-/// engine reports its changes to `changes`. Reads all data that recovery needs. A caller with the
+/// What an engine uses besides its store. All must outlive the engine.
+struct EngineUses {
+  Clock& clock;
+  ChangeFeed& changes;                 // gets the changes of tasks
+  const TaskIntake* intake = nullptr;  // as in EngineOptions
+};
+/// Opens the store and engine of `options`. Reads all data that recovery needs. A caller with the
 /// same `owner` can open its own store again immediately. `mark` is as in RocksDbStoreOptions.
-Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
-                               ChangeFeed& changes, DataFolderIs folder,
+Result<OpenEngine> open_engine(const cli::ServeOptions& options, const EngineUses& uses,
+                               std::uint64_t owner, DataFolderIs folder,
                                const std::shared_ptr<DataFolderMark>& mark = {});
 /// Opens with `open` at the start of the program. Waits up to 15 seconds for a database that is not
 /// up yet, or that is still reserved for a server that crashed.
@@ -72,8 +77,8 @@ Result<std::vector<std::string>> damaged_files(const cli::CheckOptions& options)
 /// The place of the data, as text for people: a folder, or an address without its password.
 std::string data_place(const cli::ServeOptions& options);
 
-/// Logs that the store failed and that it recovered; `reopen` opens it again. The reason for a
-/// failed reopen is logged at LogPace. `clock` must outlive the events.
+/// Logs that the store failed, and that it recovered; `reopen` opens it again. A failure that
+/// continues is logged once per minute. `clock` must outlive the events.
 EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen, Clock& clock);
 
 }  // namespace detent::server

@@ -27,7 +27,7 @@ class OpenEngineTest : public ::testing::Test {
   Result<OpenEngine> open(DataFolderIs folder) {
     cli::ServeOptions options;
     options.data = folder_.path();
-    return open_engine(options, clock_, random_owner(), changes_, folder);
+    return open_engine(options, {clock_, changes_}, random_owner(), folder);
   }
   /// The number of times that the log has the text.
   int count(const std::string& words) const {
@@ -126,6 +126,28 @@ TEST_F(OpenEngineTest, AStoreThatStaysAwayIsToldNowAndThenNotAtEachTry) {
   touch("000012.sst");
   try_for(30s);
   EXPECT_EQ(count("warning the store cannot be opened again yet"), 3) << "another cause";
+  EXPECT_EQ(count("since=1m"), 1) << log_.str();
+}
+
+TEST_F(OpenEngineTest, AStoreThatFailsAgainAndAgainIsToldOncePerMinute) {
+  EngineEvents events = log_engine_events([this] { return open(DataFolderIs::there); }, clock_);
+  const Error cause{ErrorCode::unavailable, "write 000012.log: No space left on device", ""};
+  const std::string failed =
+      "error the store failed; requests are refused until it is open again "
+      "cause=\"write 000012.log: No space left on device\" since=";
+  for (int second = 0; second < 121; ++second) {
+    events.on_stopped(cause);
+    events.on_reopened();
+    clock_.advance(1s);
+  }
+  EXPECT_EQ(count(failed + "0ms action=\"correct the cause; "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "1m "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "2m "), 1) << log_.str();
+  EXPECT_EQ(count("info the store is open again after="), 3) << log_.str();
+  EXPECT_EQ(count("\n"), 6) << log_.str();
+  clock_.advance(60s);
+  events.on_stopped(cause);
+  EXPECT_EQ(count(failed + "0ms "), 2) << "a store that worked for a minute has a new failure";
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "server/beanstalk/engine_shards.h"
 #include "server/operate/alerts.h"
 #include "server/operate/descriptor_plan.h"
+#include "server/operate/disk_watch.h"
 #include "server/operate/offload.h"
 #include "server/operate/watchdog.h"
 #include "server/operate/webhooks.h"
@@ -32,6 +33,27 @@ std::filesystem::path data_on_disk(const cli::ServeOptions& options) {
   return options.store.empty() ? options.data : std::filesystem::path();
 }
 
+/// Null when the tasks are not in a folder.
+std::unique_ptr<DiskWatch> watch_disk(const cli::ServeOptions& options, TaskIntake& intake,
+                                      Clock& clock) {
+  const std::filesystem::path folder = data_on_disk(options);
+  if (folder.empty()) return nullptr;
+  return std::make_unique<DiskWatch>(
+      DiskWatchOptions{.folder = folder.string(),
+                       .min_free_bytes = options.min_free_disk_bytes,
+                       .read = [folder] { return free_bytes(folder); }},
+      intake, clock);
+}
+
+/// `routes` must outlive the answers.
+HttpAnswers answers_of(Routes& routes) {
+  return {.handler =
+              [&routes](net::HttpRequest request, net::Responder responder) {
+                routes.handle(std::move(request), std::move(responder));
+              },
+          .check = [&routes](const net::HttpRequest& head) { return routes.refuse_unread(head); }};
+}
+
 }  // namespace
 
 Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& with) {
@@ -39,13 +61,15 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
   ASSIGN_OR_RETURN(const DescriptorPlan descriptors, take_descriptors(options));
   const std::uint64_t owner = random_owner();
   ChangeFeed changes;
+  TaskIntake intake;
   const auto open = [&, mark = std::make_shared<DataFolderMark>()](DataFolderIs folder) {
-    return open_engine(options, clock, owner, changes, folder, mark);
+    return open_engine(options, {clock, changes, &intake}, owner, folder, mark);
   };
   ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, [&] {
                      return open(DataFolderIs::made_if_missing);
                    }));
   ASSIGN_OR_RETURN(const std::string identity, opened.store->identity());
+  const std::unique_ptr<DiskWatch> disk = watch_disk(options, intake, clock);
   EngineThread engine_thread(std::move(opened), clock,
                              log_engine_events([&] { return open(DataFolderIs::there); }, clock));
   const Watchdog watchdog(with.manager, engine_thread, clock);
@@ -76,20 +100,15 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
        .cors_origin = options.cors_origin,
        .access = with.access,
        .host_names = options.host_names,
-       .process_figures = [data = data_on_disk(options)] { return read_process_figures(data); }});
+       .process_figures = [memory = options.memory_bytes] { return read_process_figures(memory); },
+       .disk = disk.get()});
   routes.show_deliveries(webhooks->deliverer());
   check_again_at_reload(with.reloads, [&events, &routes] {
     events.check_again();
     routes.check_again();
   });
-  const auto handle = [&routes](net::HttpRequest request, net::Responder responder) {
-    routes.handle(std::move(request), std::move(responder));
-  };
-  const auto refuse = [&routes](const net::HttpRequest& head) {
-    return routes.refuse_unread(head);
-  };
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   start_http(options, descriptors, with.tls, {handle, refuse}));
+                   start_http(options, descriptors, with.tls, answers_of(routes)));
   EngineShards job_shards(engine_thread, clock);
   ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
                    start_beanstalk(options, descriptors, job_shards, clock));

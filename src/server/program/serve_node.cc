@@ -77,6 +77,7 @@ Result<ClusterNodeOptions> node_options(const cli::ServeOptions& options, const 
       .cors_origin = options.cors_origin, .access = with.access, .host_names = options.host_names};
   node.webhooks = {.allow = options.webhook_allow, .keys = options.webhook_keys, .data = {}};
   ASSIGN_OR_RETURN(node.webhooks.sinks, open_sinks(options.sinks));
+  node.memory_bytes = options.memory_bytes;
   node.seed = random_seed();
   return node;
 }

@@ -13,6 +13,7 @@
 #include "server/http/etag.h"
 #include "server/http/metrics.h"
 #include "server/http/openapi.h"
+#include "server/operate/disk_watch.h"
 #include "server/routes/routes_run.h"
 
 namespace detent::server {
@@ -101,7 +102,8 @@ Routes::Routes(EngineThread* engine, EventHub& events, const Clock& clock, Route
       offload_(options_.offload),
       http_metrics_(clock),
       start_(clock.now()),
-      refusals_(clock) {
+      refusals_(clock),
+      audits_(clock) {
   add("POST", "/v1/tasks", Need::produce, &Routes::schedule);
   add_with_query("GET", "/v1/tasks", Need::any_token, &Routes::list_tasks);
   add("POST", "/v1/tasks/batch", Need::produce, &Routes::schedule_batch);
@@ -247,7 +249,7 @@ std::optional<net::HttpResponse> Routes::answer_at_once(
   // them.
   const bool is_known = options_.access == nullptr || caller.is_token();
   if (is_known && is_audited(match->handler->need)) {
-    reply.audit(audited_act(caller.name(), request));
+    reply.audit(audits_, audited_act(caller.name(), request));
   }
   if (!refused && match->handler->query == Query::none) {
     const Result<void> none = net::take_query(request.target, {});
@@ -391,11 +393,18 @@ bool Routes::ask_page(UniqueFunction<void(std::string)> take) {
   if (offload_ != nullptr) external = offload_->stats();
   std::optional<DeliveryStats> deliveries;
   if (deliverer_ != nullptr) deliveries = deliverer_->stats();
-  return post([this, take = std::move(take), external, deliveries](Engine& engine) mutable {
+  return post([this, take = std::move(take), external, deliveries,
+               process = process_figures()](Engine& engine) mutable {
     EngineStats stats = engine.stats(kMaxQueueSeries);
     stats.oldest = engine.oldest_queues(kMaxQueueSeries + 1);
-    take(render_metrics(stats, http_metrics_.snapshot(), external, deliveries, process_figures()));
+    take(render_metrics(stats, http_metrics_.snapshot(), external, deliveries, process));
   });
+}
+
+ProcessFigures Routes::process_figures() const {
+  ProcessFigures figures = options_.process_figures ? options_.process_figures() : ProcessFigures{};
+  if (options_.disk != nullptr) figures.disk = options_.disk->figures();
+  return figures;
 }
 
 std::string Routes::node_page() const {
@@ -409,9 +418,13 @@ void Routes::ready(const Call& call) {
   const bool tells_cause = options_.access == nullptr;
   std::optional<Error> lost;
   if (offload_ != nullptr) lost = offload_->stats().moves.lost;
-  const auto look = [tells_cause, lost](Engine& engine) -> Result<bool> {
+  const auto look = [tells_cause, lost](Engine& engine) -> Result<std::string> {
     if (!engine.stopped_by()) {
-      if (!lost) return true;
+      if (!lost) {
+        const Result<void> intake = engine.expect_intake();
+        if (intake) return std::string();
+        return tells_cause ? intake.error().message : std::string("the disk is nearly full");
+      }
       if (tells_cause) return with_context("the external scheduler", *lost);
       return Error{ErrorCode::unavailable, "the external scheduler has lost far tasks: see the log",
                    ""};
@@ -419,8 +432,9 @@ void Routes::ready(const Call& call) {
     if (tells_cause) return *engine.stopped_by();
     return Error{ErrorCode::unavailable, "the store has failed: see the log", ""};
   };
-  run(call.reply, look, [](const HttpReply& reply, bool /*is_ready*/) {
-    reply.send_json(200, R"({"status":"ready"})");
+  // Workers still need a server that only refuses new tasks, so it is ready.
+  run(call.reply, look, [](const HttpReply& reply, const std::string& refusal) {
+    reply.send_json(200, json::render_ready(refusal));
   });
 }
 

@@ -46,6 +46,8 @@ class OffloadThread;
 
 namespace detent::server {
 
+class DiskWatch;
+
 struct RoutesOptions {
   OffloadThread* offload = nullptr;  // null: tasks are here or nowhere
   /// The origin whose pages may use the API in a browser: "https://example.org"; "*" permits all
@@ -60,8 +62,10 @@ struct RoutesOptions {
   bool is_shard = false;
   /// Renders the answer of `GET /v1/cluster`; null: this server is not part of a cluster.
   std::function<std::string()> render_cluster = {};
-  /// The process figures for /metrics and /v1/stats; null on a shard, which reports none.
+  /// The process figures for /metrics; null on a shard, which reports none.
   std::function<ProcessFigures()> process_figures = {};
+  /// The disk of the data folder; null: none. It must outlive the routes.
+  const DiskWatch* disk = nullptr;
 };
 
 class EventHub;
@@ -206,9 +210,7 @@ class Routes {
 
   void stats(const Call& call);
   json::ServerStats server_stats(EngineStats& stats, json::StatsScope scope) const;
-  ProcessFigures process_figures() const {
-    return options_.process_figures ? options_.process_figures() : ProcessFigures{};
-  }
+  ProcessFigures process_figures() const;
   void stats_history(const Call& call);
   void events(const Call& call);
   void forecast(const Call& call);
@@ -290,6 +292,7 @@ class Routes {
   const MonotonicTime start_;
   net::RouteTable<Endpoint> table_;
   RefusalLog refusals_;
+  AuditLog audits_;
   const CursorSeal seal_;
 
   // Used only by the engine's thread.

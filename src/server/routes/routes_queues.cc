@@ -6,6 +6,7 @@
 // durable by itself.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,8 @@
 #include "server/routes/routes.h"
 #include "server/routes/routes_run.h"
 #include "task/largest_queues.h"
+#include "task/limits.h"
+#include "task/queue_page.h"
 
 namespace detent::server {
 namespace {
@@ -25,9 +28,11 @@ constexpr std::size_t kStepTasks = 1'000;
 
 /// Which queues are listed.
 struct QueueFilter {
+  std::string name;  // part of the name, ignoring the case of ASCII letters
+  std::optional<QueuePageRequest> page;
+  // Without a page:
   std::uint64_t limit = 0;  // so many, the first by the order
   QueueOrder order = QueueOrder::by_tasks;
-  std::string name;  // part of the name, ignoring the case of ASCII letters
 };
 
 Result<QueueFilter> read_filter(std::string_view target) {
@@ -35,11 +40,25 @@ Result<QueueFilter> read_filter(std::string_view target) {
   QueryParameter limit{"limit"};
   QueryParameter name{"name"};
   QueryParameter by{"by"};
-  const std::array<QueryParameter*, 3> parameters{&limit, &name, &by};
+  QueryParameter sort{"sort"};
+  QueryParameter state{"state"};
+  QueryParameter cursor{"cursor"};
+  const std::array<QueryParameter*, 6> parameters{&limit, &name, &by, &sort, &state, &cursor};
   TRY(take_query(target, parameters));
-  ASSIGN_OR_RETURN(const std::uint64_t most, read_count(limit, kMostQueues, kMostQueues));
-  ASSIGN_OR_RETURN(const QueueOrder order, read_queue_order(by));
-  return QueueFilter{.limit = most, .order = order, .name = name.value.value_or("")};
+  QueueFilter filter{.name = name.value.value_or("")};
+  if (!sort.value && !state.value && !cursor.value) {
+    ASSIGN_OR_RETURN(filter.limit, read_count(limit, kMostQueues, kMostQueues));
+    ASSIGN_OR_RETURN(filter.order, read_queue_order(by));
+    return filter;
+  }
+  if (by.value) {
+    return Error{ErrorCode::invalid_argument, "by cannot be given with sort, state or cursor",
+                 "by"};
+  }
+  ASSIGN_OR_RETURN(const std::uint64_t most, read_count(limit, kMaxPage, kDefaultPage));
+  ASSIGN_OR_RETURN(filter.page,
+                   QueuePageRequest::read(sort.value, state.value, cursor.value, most));
+  return filter;
 }
 
 bool has_part(std::string_view name, std::string_view part) {
@@ -49,30 +68,62 @@ bool has_part(std::string_view name, std::string_view part) {
          std::search(name.begin(), name.end(), part.begin(), part.end(), is_same) != name.end();
 }
 
+/// The queues that the caller may look at, with this part in their names.
+std::vector<QueueStats> visible_queues(const Engine& engine, const Caller& caller,
+                                       const QueueFilter& filter) {
+  std::vector<QueueStats> queues = engine.stats().queues;
+  std::erase_if(queues, [&](const QueueStats& queue) {
+    return !has_part(queue.queue, filter.name) || !caller.may(Need::look, queue.queue);
+  });
+  return queues;
+}
+
 /// The figures of those that the filter wants and the caller may look at.
 std::vector<QueueStats> pick_queues(const Engine& engine, const Caller& caller,
                                     const QueueFilter& filter) {
   const bool is_any = filter.name.empty() && caller.may(Need::look_all, "");
   if (is_any && filter.order == QueueOrder::by_age) return engine.oldest_queues(filter.limit);
   if (is_any) return engine.stats(filter.limit).queues;
-  std::vector<QueueStats> queues = engine.stats().queues;
-  std::erase_if(queues, [&](const QueueStats& queue) {
-    return !has_part(queue.queue, filter.name) || !caller.may(Need::look, queue.queue);
-  });
+  std::vector<QueueStats> queues = visible_queues(engine, caller, filter);
   keep_first(queues, filter.order, filter.limit);
   return queues;
 }
 
-Result<std::vector<QueueView>> view_all(const Engine& engine, const Caller& caller,
-                                        const QueueFilter& filter) {
-  std::vector<QueueView> views;
-  for (const QueueStats& stats : pick_queues(engine, caller, filter)) {
+/// The queues of a page. Sets the cursor of the next page.
+Result<std::vector<QueueStats>> pick_page(const Engine& engine, const Caller& caller,
+                                          const QueueFilter& filter, std::string& cursor) {
+  const std::optional<QueueState>& state = filter.page->state;
+  std::vector<QueueStats> queues;
+  for (QueueStats& queue : visible_queues(engine, caller, filter)) {
+    const Result<bool> paused = engine.is_paused(queue.queue);
+    if (!paused && paused.error().code == ErrorCode::not_found) continue;  // as in list_of()
+    if (!paused) return paused.error();
+    if (!state || is_in_state(queue, *paused, *state)) queues.push_back(std::move(queue));
+  }
+  cursor = keep_page(queues, *filter.page);
+  return queues;
+}
+
+struct QueueList {
+  std::vector<QueueView> queues;
+  std::optional<std::string> cursor;  // of a page; "" on the last page
+};
+
+Result<QueueList> list_of(const Engine& engine, const Caller& caller, const QueueFilter& filter) {
+  QueueList list;
+  std::vector<QueueStats> picked;
+  if (filter.page) {
+    ASSIGN_OR_RETURN(picked, pick_page(engine, caller, filter, list.cursor.emplace()));
+  } else {
+    picked = pick_queues(engine, caller, filter);
+  }
+  for (const QueueStats& stats : picked) {
     Result<QueueView> view = engine.queue(stats.queue);
     if (!view && view.error().code == ErrorCode::not_found) continue;  // workers wait for it only
     if (!view) return view.error();
-    views.push_back(*std::move(view));
+    list.queues.push_back(*std::move(view));
   }
-  return views;
+  return list;
 }
 
 /// Changes settings of a queue, which is made when it is not there.
@@ -102,10 +153,10 @@ void Routes::list_queues(const Call& call) {
   run(
       call.reply,
       [caller = call.caller, filter = *std::move(filter)](Engine& engine) {
-        return view_all(engine, caller, filter);
+        return list_of(engine, caller, filter);
       },
-      [](const HttpReply& reply, const std::vector<QueueView>& views) {
-        reply.send_json(200, json::render_queues(views));
+      [](const HttpReply& reply, const QueueList& list) {
+        reply.send_json(200, json::render_queues(list.queues, list.cursor));
       });
 }
 

@@ -11,6 +11,7 @@
 
 #include "net/http_server/local_exchange.h"
 #include "protocol/json/answer_codec.h"
+#include "server/operate/disk_watch.h"
 #include "server/testing/routes_fixture.h"
 #include "tests/support/raw_socket.h"
 
@@ -313,15 +314,45 @@ TEST_F(RoutesTest, MetricsTellThatTheStoreFailedAndHowRequestsWereAnswered) {
 
 TEST_F(RoutesTest, WhatTheSystemTellsIsInTheMetricsAndTheStats) {
   http_->stop(0ms);
-  routes_ =
-      std::make_unique<Routes>(*engine_, *events_, clock_, RoutesOptions{.process_figures = [] {
-        return ProcessFigures{.resident_bytes = 12, .data_free_bytes = 34};
-      }});
+  ManualClock clock_of_watch;
+  const DiskWatch disk({.folder = "/data",
+                        .min_free_bytes = 30,
+                        .read = [] { return std::optional<std::uint64_t>(34); }},
+                       intake_, clock_of_watch);
+  routes_ = std::make_unique<Routes>(
+      *engine_, *events_, clock_,
+      RoutesOptions{.process_figures = [] { return ProcessFigures{.resident_bytes = 12}; },
+                    .disk = &disk});
   listen(10s);
   const std::string metrics = send("GET", "/metrics").body;
   EXPECT_NE(metrics.find("\nprocess_resident_memory_bytes 12\n"), std::string::npos) << metrics;
   EXPECT_NE(metrics.find("\ndetent_data_free_bytes 34\n"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("\ndetent_data_min_free_bytes 30\n"), std::string::npos) << metrics;
   EXPECT_EQ(engine_stats().data_free_bytes, 34u);
+  EXPECT_EQ(engine_stats().data_min_free_bytes, 30u);
+  http_->stop(0ms);
+}
+
+TEST_F(RoutesTest, ANearlyFullDiskRefusesNewTasksAndNothingElse) {
+  schedule(R"({"queue":"q","key":"a"})");
+  schedule(R"({"queue":"q"})");
+  const std::string dumped = send("GET", "/v1/dump").body;
+  intake_.close({ErrorCode::unavailable, "the disk of the server is nearly full", ""});
+  expect_problem(post("/v1/tasks", R"({"queue":"q"})"), 503, {"unavailable", "nearly full"});
+  EXPECT_EQ(post("/v1/tasks", R"({"queue":"q","key":"a"})").status, 200) << "it is there already";
+  EXPECT_NE(post("/v1/restore", dumped).body.find("nearly full"), std::string::npos);
+  const auto leased = lease("q", R"({"max":2})");
+  ASSERT_EQ(leased.size(), 2u);
+  const std::string leases = R"({"leases":[")" + leased[0].lease + "\"]}";
+  EXPECT_NE(post("/v1/leases/complete", leases).body.find("done"), std::string::npos);
+  EXPECT_EQ(send("GET", "/readyz").status, 200);
+  EXPECT_EQ(send("GET", "/readyz").body,
+            R"({"status":"ready","refuses_tasks":"the disk of the server is nearly full"})");
+  EXPECT_TRUE(engine_stats().refuses_tasks);
+  intake_.open();
+  EXPECT_EQ(send("GET", "/readyz").body, R"({"status":"ready"})");
+  EXPECT_FALSE(engine_stats().refuses_tasks);
+  EXPECT_EQ(post("/v1/tasks", R"({"queue":"q"})").status, 201);
 }
 
 TEST_F(RoutesTest, ALeaseThatIsOfferedInVainIsGivenBackAndMeasuredOnce) {

@@ -10,6 +10,7 @@
 #include "protocol/json/stats_codec.h"
 #include "protocol/json/stats_point.h"
 #include "server/http/query.h"
+#include "server/operate/disk_watch.h"
 #include "server/operate/version.h"
 #include "server/routes/routes.h"
 #include "server/routes/routes_run.h"
@@ -139,6 +140,8 @@ void Routes::stats(const Call& call) {
 json::ServerStats Routes::server_stats(EngineStats& stats, json::StatsScope scope) const {
   std::optional<OffloadStats> external;
   if (offload_ != nullptr) external = offload_->stats();
+  std::optional<DiskFigures> disk;
+  if (options_.disk != nullptr) disk = options_.disk->figures();
   std::vector<std::uint64_t>& late = stats.lateness.counts;
   while (!late.empty() && late.back() == 0) late.pop_back();
   return {.version = kVersion,
@@ -149,7 +152,9 @@ json::ServerStats Routes::server_stats(EngineStats& stats, json::StatsScope scop
           .schedules = stats.schedules,
           .away = external ? std::optional(external->away) : std::nullopt,
           .is_away_lost = external && external->moves.lost.has_value(),
-          .data_free_bytes = process_figures().data_free_bytes,
+          .data_free_bytes = disk ? std::optional(disk->free_bytes) : std::nullopt,
+          .data_min_free_bytes = disk ? std::optional(disk->min_free_bytes) : std::nullopt,
+          .refuses_tasks = stats.refuses_tasks,
           .counters = stats.counters,
           .lateness = std::move(late),
           .late = stats.late,

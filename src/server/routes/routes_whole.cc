@@ -153,6 +153,7 @@ class Restore {
     return ok();
   }
   Result<void> put(const Task& task) {
+    if (auto open = engine_.expect_intake(); !open) return inside("task", std::move(open).error());
     auto restored = engine_.restore(task);
     if (!restored) return inside("task", std::move(restored).error());
     ++(*restored ? answer_.restored : answer_.there);

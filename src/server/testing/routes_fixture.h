@@ -31,8 +31,10 @@ class RoutesTest : public ::testing::Test {
   void start() {
     store_ = std::make_unique<FaultStore>(MemoryStore::open(*disk_).value());
     engine_ = std::make_unique<EngineThread>(
-        OpenEngine{.store = nullptr,
-                   .engine = Engine::open(*store_, clock_, {.changes = &changes_}).value()},
+        OpenEngine{
+            .store = nullptr,
+            .engine =
+                Engine::open(*store_, clock_, {.changes = &changes_, .intake = &intake_}).value()},
         clock_);
     events_ = std::make_unique<EventHub>(*engine_, changes_, clock_);
     routes_ = std::make_unique<Routes>(*engine_, *events_, clock_);
@@ -116,6 +118,7 @@ class RoutesTest : public ::testing::Test {
   std::unique_ptr<MemoryDisk> disk_ = std::make_unique<MemoryDisk>();
   std::unique_ptr<FaultStore> store_;
   ChangeFeed changes_;
+  TaskIntake intake_;
   std::unique_ptr<EngineThread> engine_;
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<Routes> routes_;
