@@ -58,7 +58,7 @@ class PartitionedFrontTest : public ClusterFrontTest {
   void ask_late(Client& worker, const std::string& body) {
     worker.ask(wide_, lease_request(body));
     ASSERT_EQ(caller_.calls.size(), 1u);
-    caller_.be_late(0);
+    caller_.be_slow(0);
     ASSERT_EQ(caller_.calls.size(), 2u) << "the other is asked meanwhile";
     EXPECT_NE(caller_.calls[0].address, caller_.calls[1].address);
   }
@@ -257,7 +257,7 @@ TEST_F(PartitionedFrontTest, AShardThatIsStuckTakesNothingFromAnotherOfItsNode) 
   update("10.0.0.2:7070");  // both are there
   Client first;
   first.ask(wide_, lease_request(""));
-  caller_.be_late(0);
+  caller_.be_slow(0);
   ASSERT_EQ(caller_.calls.size(), 2u) << "it may be the shard alone";
   EXPECT_NE(header(caller_.calls[0], "detent-shard"), header(caller_.calls[1], "detent-shard"));
   caller_.answer(1, leased());
@@ -286,7 +286,7 @@ TEST_F(PartitionedFrontTest, RequestsToOtherShardsOfAHangingNodeDoNotWait) {
   update("10.0.0.2:7070");
   Client first;
   first.ask(wide_, lease_request(""));
-  caller_.be_late(0);
+  caller_.be_slow(0);
   ASSERT_EQ(caller_.calls.size(), 2u);
   for (int turn = 0; turn < 2; ++turn) {
     Client worker;
@@ -306,7 +306,7 @@ TEST_F(PartitionedFrontTest, ANodeThatIsSlowAgainAndAgainIsLoggedOnceAMinute) {
     Client worker;
     worker.ask(wide_, lease_request(""));
     const std::size_t call = caller_.calls.size() - 1;
-    caller_.be_late(call);
+    caller_.be_slow(call);
     for (const std::size_t at : {call, call + 1}) caller_.answer(at, nothing());
     EXPECT_TRUE(worker.is_answered());
   }

@@ -16,6 +16,7 @@
 #include "server/cluster/cluster_node.h"
 #include "server/http/http_reply.h"
 #include "store/memory_lease_table.h"
+#include "store/memory_store.h"
 
 namespace detent::server {
 

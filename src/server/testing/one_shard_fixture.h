@@ -32,18 +32,18 @@ class FakeCaller final : public net::HttpCaller {
     std::string address;
     net::HttpRequest request;
     Done done;
-    UniqueFunction<void()> late;  // empty: the question has no late callback
+    UniqueFunction<void()> slow;  // empty: the question has no slow callback
     net::HttpUrl::Scheme scheme{};
     bool is_abandoned = false;
   };
 
   using HttpCaller::call;
-  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done, Late late) override {
+  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done, WhenSlow slow) override {
     calls.push_back({url.host + ":" + std::to_string(url.port), std::move(request)});
     calls.back().request.target = url.target;
     calls.back().scheme = url.scheme;
     calls.back().done = std::move(done);
-    calls.back().late = std::move(late.tell);
+    calls.back().slow = std::move(slow.tell);
     const CallNumber number = calls.size();
     if (auto then = std::exchange(on_call, {})) then();
     return number;
@@ -51,14 +51,14 @@ class FakeCaller final : public net::HttpCaller {
   void abandon(CallNumber number) override {
     calls.at(number - 1).is_abandoned = true;
     calls.at(number - 1).done = {};
-    calls.at(number - 1).late = {};
+    calls.at(number - 1).slow = {};
   }
   void answer(std::size_t call, net::HttpResponse response) { finish(call, std::move(response)); }
   void fail(std::size_t call) { finish(call, net::CallFailure{.message = "connect: refused"}); }
-  /// Reports the answer to this call as late.
-  void be_late(std::size_t call) {
-    UniqueFunction<void()> late = std::move(calls.at(call).late);
-    if (late) late();
+  /// Reports the answer to this call as slow.
+  void be_slow(std::size_t call) {
+    UniqueFunction<void()> slow = std::move(calls.at(call).slow);
+    if (slow) slow();
   }
 
   std::vector<Call> calls;
@@ -66,7 +66,7 @@ class FakeCaller final : public net::HttpCaller {
 
  private:
   void finish(std::size_t call, net::CallOutcome outcome) {
-    calls.at(call).late = {};
+    calls.at(call).slow = {};
     Done done = std::move(calls.at(call).done);
     done(std::move(outcome));
   }
