@@ -10,9 +10,9 @@
 
 #include "delivery/deliverer.h"
 #include "delivery/engine_webhooks.h"
-#include "delivery/fake_caller.h"
 #include "delivery/fake_sink.h"
 #include "engine/testing/engine_fixture.h"
+#include "net/testing/fake_caller.h"
 
 namespace detent {
 namespace {
