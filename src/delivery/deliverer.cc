@@ -29,6 +29,25 @@ HostHealth health_of(DeliveryEnd end) {
   return HostHealth::unknown;
 }
 
+/// The status of the answer, if there is one.
+std::optional<int> status_of(const net::CallOutcome& outcome) {
+  const auto* const answer = std::get_if<net::HttpResponse>(&outcome);
+  return answer != nullptr ? std::optional(answer->status) : std::nullopt;
+}
+
+/// The kind of failure of a message; empty if it was delivered.
+std::string error_of(SendEnd end) {
+  switch (end) {
+    case SendEnd::delivered:
+      return "";
+    case SendEnd::refused:
+      return "refused";
+    case SendEnd::failed:
+      break;
+  }
+  return "failed";
+}
+
 /// The keys of the queue, or `own` if the queue has no keys.
 Result<WebhookKeys> keys_for(const Delivery& delivery, const WebhookKeys& own) {
   if (delivery.keys.empty()) return own;
@@ -109,6 +128,7 @@ Deliverer::Deliverer(std::shared_ptr<WebhookSource> source, std::unique_ptr<net:
       clock_(clock),
       sinks_(std::move(options.sinks)),
       on_sink_turn_(std::move(options.on_sink_turn)),
+      tracer_(options.tracer),
       inbox_(std::make_shared<Inbox>()),
       keys_(std::move(keys)),
       caller_(std::move(caller)),
@@ -232,6 +252,14 @@ void Deliverer::finish(const Ended& ended, MonotonicTime now) {
   calls_.erase(found);
   Verdict verdict = judge(ended.outcome, clock_.wall_now());
   lines_.finish(call.authority, health_of(verdict.end), call.began, now);
+  if (tracer_ != nullptr) {
+    const bool is_delivered = verdict.end == DeliveryEnd::delivered;
+    tracer_->delivered(call.lease,
+                       {.began = call.began,
+                        .receiver = call.authority,
+                        .status = status_of(ended.outcome),
+                        .error = is_delivered ? "" : std::string(to_string(verdict.end))});
+  }
   end(call.lease, std::move(verdict));
 }
 
@@ -265,6 +293,11 @@ void Deliverer::finish(const Sent& sent, MonotonicTime now) {
     end = is_down ? SendEnd::failed : SendEnd::refused;
     // A broker that is down is no fault of the task's: it waits, and has its attempts still.
     verdict = is_down ? given_back({}) : refused_by_sink(sent.result.error().message);
+  }
+  if (tracer_ != nullptr) {
+    tracer_->delivered(send.lease, {.began = send.began,
+                                    .receiver = std::string(kSinkScheme) + send.sink,
+                                    .error = error_of(end)});
   }
   unsaid_.emplace_back(send.lease, std::move(verdict));
   const bool has_turned = sink_lines_.finish(send.sink, end, now);

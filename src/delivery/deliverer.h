@@ -30,6 +30,7 @@
 #include "detent/clock.h"
 #include "net/http_client/http_caller.h"
 #include "sinks/sink.h"
+#include "tracing/task_tracer.h"
 
 namespace detent {
 
@@ -49,6 +50,7 @@ struct DelivererOptions {
   SinkLimits sink_limits = {};
   /// Runs on the deliverer's thread, or in stop() after that has ended; may be empty.
   SinkTurn on_sink_turn = {};
+  TaskTracer* tracer = nullptr;  // null: no traces; it must outlive the deliverer
 };
 
 /// Thread-safe.
@@ -131,6 +133,7 @@ class Deliverer {
   Clock& clock_;
   const Sinks sinks_;
   const SinkTurn on_sink_turn_;
+  TaskTracer* const tracer_;
 
   // Synchronises itself.
   const std::shared_ptr<Inbox> inbox_;  // shared with the callbacks that the source still runs

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "delivery/fake_caller.h"
+#include "net/testing/fake_caller.h"
 
 namespace detent {
 namespace {

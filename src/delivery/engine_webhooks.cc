@@ -24,28 +24,36 @@ class Answer {
   WebhookSource::Taken taken_;
 };
 
-/// The result of the verb is ignored: a lease that is no longer held has expired.
-void end_lease(Engine& engine, LeaseToken lease, Verdict verdict) {
+/// A lease that is no longer held has expired.
+Result<LeaseOutcome> end_lease(Engine& engine, LeaseToken lease, Verdict verdict) {
   switch (verdict.verb) {
     case Verdict::Verb::complete:
-      (void)engine.complete(lease);  // the result is ignored, see above
-      return;
+      return engine.complete(lease);
     case Verdict::Verb::fail:
-      // As above.
-      (void)engine.fail({.lease = lease,
-                         .delay = {},
-                         .least_delay = verdict.delay.value_or(std::chrono::milliseconds{0}),
-                         .error = std::move(verdict.error)});
-      return;
+      return engine.fail({.lease = lease,
+                          .delay = {},
+                          .least_delay = verdict.delay.value_or(std::chrono::milliseconds{0}),
+                          .error = std::move(verdict.error)});
     case Verdict::Verb::bury:
-      // As above.
-      (void)engine.bury(lease, std::move(verdict.error));
-      return;
+      return engine.bury(lease, std::move(verdict.error));
     case Verdict::Verb::release:
-      // As above.
-      (void)engine.release(lease, verdict.delay);
-      return;
+      break;
   }
+  return engine.release(lease, verdict.delay);
+}
+
+SpanStep step_of(Verdict::Verb verb) noexcept {
+  switch (verb) {
+    case Verdict::Verb::complete:
+      return SpanStep::complete;
+    case Verdict::Verb::fail:
+      return SpanStep::fail;
+    case Verdict::Verb::bury:
+      return SpanStep::bury;
+    case Verdict::Verb::release:
+      break;
+  }
+  return SpanStep::release;
 }
 
 }  // namespace
@@ -54,10 +62,14 @@ void EngineWebhooks::take(std::size_t max, std::vector<std::string> held, Taken 
   // A command that is refused goes away, and its answer with it. In a line of its own, as it is for
   // all queues.
   (void)engine_.post(
-      [max, held = std::move(held), answer = Answer(std::move(taken))](Engine& engine) mutable {
+      [max, held = std::move(held), answer = Answer(std::move(taken)),
+       tracer = tracer_](Engine& engine) mutable {
         engine.lease_deliveries_or_wait(
             {.max = max, .visibility_timeout = kDeliveryLease}, held,
-            [answer = std::move(answer)](Result<std::vector<Delivery>> deliveries) mutable {
+            [answer = std::move(answer), tracer](Result<std::vector<Delivery>> deliveries) mutable {
+              if (tracer != nullptr && deliveries) {
+                for (const Delivery& delivery : *deliveries) tracer->leased(delivery.leased);
+              }
               answer.give(deliveries ? *std::move(deliveries) : std::vector<Delivery>{});
             });
       },
@@ -65,9 +77,16 @@ void EngineWebhooks::take(std::size_t max, std::vector<std::string> held, Taken 
 }
 
 void EngineWebhooks::end(LeaseToken lease, Verdict verdict) {
+  const WallInstant began = tracer_ != nullptr ? tracer_->now() : WallInstant{};
   engine_.post_end_of_lease(
-      [lease, verdict = std::move(verdict)](Engine& engine) mutable {
-        end_lease(engine, lease, std::move(verdict));
+      [lease, verdict = std::move(verdict), tracer = tracer_, began](Engine& engine) mutable {
+        const SpanStep step = step_of(verdict.verb);
+        const Result<LeaseOutcome> outcome = end_lease(engine, lease, std::move(verdict));
+        const bool is_over = outcome && *outcome != LeaseOutcome::conflict;
+        if (tracer == nullptr || !is_over) return;
+        engine.after_commit([tracer, lease, step, began](const Result<void>& committed) {
+          if (committed) tracer->settled(lease, step, began);
+        });
       },
       [lease](const Engine& engine) { return std::string(engine.queue_of(lease)); });
 }

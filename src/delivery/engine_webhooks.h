@@ -7,6 +7,7 @@
 
 #include "delivery/webhook_source.h"
 #include "engine/thread/engine_thread.h"
+#include "tracing/task_tracer.h"
 
 namespace detent {
 
@@ -14,8 +15,9 @@ namespace detent {
 /// and the task is delivered again.
 class EngineWebhooks final : public WebhookSource {
  public:
-  /// `engine` must outlive this.
-  explicit EngineWebhooks(EngineThread& engine) : engine_(engine) {}
+  /// `engine` and `tracer`, which may be null, must outlive this.
+  explicit EngineWebhooks(EngineThread& engine, TaskTracer* tracer = nullptr)
+      : engine_(engine), tracer_(tracer) {}
 
   /// If another engine replaces the engine, the answer is empty.
   void take(std::size_t max, std::vector<std::string> held, Taken taken) override;
@@ -23,6 +25,7 @@ class EngineWebhooks final : public WebhookSource {
 
  private:
   EngineThread& engine_;
+  TaskTracer* const tracer_;
 };
 
 }  // namespace detent

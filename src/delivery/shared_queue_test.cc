@@ -9,8 +9,8 @@
 
 #include "delivery/deliverer.h"
 #include "delivery/engine_webhooks.h"
-#include "delivery/fake_caller.h"
 #include "engine/testing/engine_fixture.h"
+#include "net/testing/fake_caller.h"
 
 namespace detent {
 namespace {

@@ -10,9 +10,10 @@
 
 #include "delivery/deliverer.h"
 #include "delivery/engine_webhooks.h"
-#include "delivery/fake_caller.h"
 #include "delivery/fake_sink.h"
 #include "engine/testing/engine_fixture.h"
+#include "net/testing/fake_caller.h"
+#include "tracing/testing/kept_spans.h"
 
 namespace detent {
 namespace {
@@ -44,14 +45,16 @@ class SinkDeliveryTest : public EngineFixture {
     thread_ = std::make_unique<EngineThread>(
         OpenEngine{.store = nullptr, .engine = std::move(engine_)}, clock_);
     deliverer_ = std::make_unique<Deliverer>(
-        std::make_shared<EngineWebhooks>(*thread_), std::make_unique<FakeCaller>(calls_), clock_,
-        WebhookKeys{WebhookKey::parse("whsec_" + std::string(32, 'A')).value()},
+        std::make_shared<EngineWebhooks>(*thread_, &tracer_), std::make_unique<FakeCaller>(calls_),
+        clock_, WebhookKeys{WebhookKey::parse("whsec_" + std::string(32, 'A')).value()},
         DelivererOptions{
             .sinks = {{"a", a_}, {"b", b_}},
             .sink_limits = {.max_under_way = kUnderWay, .first_pause = 1s, .longest_pause = 8s},
-            .on_sink_turn = [this](const std::string& name, const Result<void>& state) {
-              turns_.push_back(name + (state ? " up" : " down"));
-            }});
+            .on_sink_turn =
+                [this](const std::string& name, const Result<void>& state) {
+                  turns_.push_back(name + (state ? " up" : " down"));
+                },
+            .tracer = &tracer_});
     settle();
   }
   void settle() { clock_.await_waiters(2); }
@@ -81,6 +84,8 @@ class SinkDeliveryTest : public EngineFixture {
   const std::shared_ptr<FakeSink> a_ = std::make_shared<FakeSink>();
   const std::shared_ptr<FakeSink> b_ = std::make_shared<FakeSink>();
   Calls calls_;
+  SpanList spans_;
+  TaskTracer tracer_{std::make_unique<KeptSpans>(spans_), clock_, 1, 1};
   std::vector<std::string> turns_;  // written by the deliverer's thread, read while it waits
   std::unique_ptr<EngineThread> thread_;
   std::unique_ptr<Deliverer> deliverer_;
@@ -98,6 +103,25 @@ TEST_F(SinkDeliveryTest, ATaskIsCompletedWhenTheBrokerHasAcknowledgedItAndNotBef
   EXPECT_EQ(find(id).error().code, ErrorCode::not_found);
   EXPECT_EQ(deliverer_->stats().sinks.at("a").ended[0], 1u);
   EXPECT_TRUE(turns_.empty());
+}
+
+TEST_F(SinkDeliveryTest, AMessageIsTracedFromTheLeaseToItsEnd) {
+  const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  schedule({.queue = "q", .payload = {}, .headers = {{"traceparent", trace}}});
+  add("q");  // which has no trace
+  start();
+  answer(a_, kTooLarge);
+  answer(a_, ok());
+  const std::vector<Span> spans = spans_.take();
+  ASSERT_EQ(spans.size(), 4u);
+  EXPECT_EQ(spans[0].step, SpanStep::wait);
+  EXPECT_EQ(spans[1].step, SpanStep::lease);
+  EXPECT_EQ(spans[2].step, SpanStep::deliver);
+  EXPECT_EQ(spans[2].receiver, "sink:a");
+  EXPECT_EQ(spans[2].error, "refused");
+  EXPECT_EQ(spans[2].parent, spans[1].id);
+  EXPECT_EQ(spans[3].step, SpanStep::fail);
+  EXPECT_EQ(spans[3].parent, spans[1].id);
 }
 
 TEST_F(SinkDeliveryTest, ABrokerThatIsDownCostsNoAttempts) {

@@ -88,9 +88,12 @@ SANE = {
 ALONE = {"detent_data_free_bytes": "detent_data_free_bytes > 0",
          "detent_data_min_free_bytes": "detent_data_min_free_bytes == 256 * 1024 * 1024"}
 NODE = {"detent_cluster_nodes"}
-# Only a server with an external scheduler, or with sinks, has these metrics. The second server of
-# this test has both.
+# Only a server with an external scheduler, with sinks, or with traces has these metrics. The second
+# server of this test has all three.
 EXTERNAL = {
+    "detent_trace_spans_total":
+        "sum by (job) (detent_trace_spans_total) == 0 and"
+        " count by (job) (detent_trace_spans_total) == 3",
     "detent_external_tasks": "detent_external_tasks == 0",
     "detent_external_handed_over_total": "detent_external_handed_over_total == 0",
     "detent_external_handed_back_total": "detent_external_handed_back_total == 0",
@@ -251,7 +254,8 @@ class Monitoring(unittest.TestCase):
         sinks.chmod(0o600)
         far = cls.started(Server(folder.name))  # the external scheduler; its metrics are not used
         other = cls.started(Server(folder.name, "--external", f"http://{far.address}",
-                                   "--sinks", str(sinks)))
+                                   "--sinks", str(sinks), "--otlp-endpoint",
+                                   "http://127.0.0.1:1"))
         cls.other = other
         work(cls.server)
         cls.prometheus = cls.started(

@@ -275,6 +275,12 @@ Result<std::string> parse_target(const std::string& text) {
       "must begin with a slash and be printable ASCII without spaces (write a space as %20)", ""};
 }
 
+Result<double> parse_ratio(const std::string& text) {
+  const auto number = parse_number<double>(text);
+  if (number && *number >= 0 && *number <= 1) return *number;
+  return Error{ErrorCode::invalid_argument, "must be a number from 0 to 1, such as 0.1", ""};
+}
+
 Result<std::size_t> parse_memory(const std::string& text) {
   const std::optional<std::size_t> bytes = bytes_of(text);
   if (bytes && *bytes >= kLeastMemory) return *bytes;

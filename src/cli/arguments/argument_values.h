@@ -68,6 +68,8 @@ Result<std::uint64_t> parse_task_count(const std::string& text);
 /// Any whole number, such as a number of bytes.
 Result<std::uint64_t> parse_count(const std::string& text);
 Result<std::uint32_t> parse_small_count(const std::string& text);
+/// A decimal number from 0 to 1.
+Result<double> parse_ratio(const std::string& text);
 Result<bool> parse_yes_or_no(const std::string& text);
 /// "5s..1h": the wait after the first failed attempt, and the longest wait.
 Result<client::Backoff> parse_backoff(const std::string& text);

@@ -107,6 +107,21 @@ void add_alerts(CLI::App& serve, ServeOptions& options) {
       ->type_name("DURATION");
 }
 
+/// Traces of tasks.
+void add_tracing(CLI::App& serve, ServeOptions& options) {
+  serve
+      .add_option("--otlp-endpoint", options.otlp_endpoint,
+                  "OpenTelemetry collector that gets traces over HTTP; default: "
+                  "OTEL_EXPORTER_OTLP_ENDPOINT, or no traces")
+      ->type_name("URL");
+  add_parsed<double>(serve, "--otlp-ratio", parse_ratio,
+                     [&options](double ratio) { options.otlp_ratio = ratio; })
+      ->description(
+          "Share of tasks to trace, from 0 to 1, of those whose producer sent no traceparent")
+      ->type_name("RATIO")
+      ->default_str("1");
+}
+
 }  // namespace
 
 void add_data(CLI::App& app, std::filesystem::path& data, const char* what) {
@@ -170,6 +185,7 @@ void add_serve(CLI::App& app, ServeOptions& options, std::string& config, bool& 
   add_webhooks(*serve, options);
   add_cluster(*serve, options.cluster);
   add_alerts(*serve, options);
+  add_tracing(*serve, options);
   add_parsed<LogFormat>(*serve, "--log-format", parse_log_format,
                         [&options](LogFormat format) { options.log_format = format; })
       ->description("Format of the log on standard error: text for people, json for machines")

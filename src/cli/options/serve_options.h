@@ -57,6 +57,8 @@ struct ServeOptions {
   std::optional<std::uint64_t> alert_pending;
   std::optional<std::uint64_t> alert_dead;
   std::optional<std::chrono::milliseconds> alert_lateness;
+  std::string otlp_endpoint;  // URL of an OpenTelemetry collector; empty: no traces
+  double otlp_ratio = 1;      // 0 … 1; the share of the tasks without a trace that get one
   LogFormat log_format = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 

@@ -102,22 +102,37 @@ std::string joined(const std::vector<std::string>& values) {
   return text;
 }
 
+/// The variable of a standard that sets an option if no other source does; null for most options.
+const char* standard_variable_of(const std::string& name) {
+  return name == "otlp-endpoint" ? "OTEL_EXPORTER_OTLP_ENDPOINT" : nullptr;
+}
+
+const char* value_of(const char* variable) {
+  const char* const value = variable != nullptr ? std::getenv(variable) : nullptr;
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
 /// Finds the value of one option and its source. A variable or file sets the option as if it had
 /// been a flag.
 Result<Setting> fill(CLI::Option& option, const std::vector<FileSetting>& in_file) {
   Setting setting{.name = name_of(option), .value = "", .from = "", .kind = kind_of(option)};
   const std::string variable = variable_of(option.get_name());
-  const char* const in_environment = std::getenv(variable.c_str());
+  const char* const in_environment = value_of(variable.c_str());
+  const char* const standard = standard_variable_of(setting.name);
+  const char* const by_standard = value_of(standard);
   const auto same = [&](const FileSetting& one) { return one.name == setting.name; };
   const auto line = std::find_if(in_file.begin(), in_file.end(), same);
   if (option.count() > 0) {
     setting.from = "flag";
-  } else if (in_environment != nullptr && *in_environment != '\0') {
+  } else if (in_environment != nullptr) {
     TRY(set_option(option, in_environment, variable));
     setting.from = "environment " + variable;
   } else if (line != in_file.end()) {
     TRY(set_option(option, line->value, line->place + ": " + setting.name));
     setting.from = line->place;
+  } else if (by_standard != nullptr) {
+    TRY(set_option(option, by_standard, standard));
+    setting.from = std::string("environment ") + standard;
   } else {
     setting.from = "default";
   }

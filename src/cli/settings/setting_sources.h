@@ -2,7 +2,8 @@
 // then the file of settings, then the default.
 //
 // The functions work on all options of the command, so a new option needs no change here. Its name
-// in the file is the name of the flag; its variable is DETENT_ and this name in capitals.
+// in the file is the name of the flag; its variable is DETENT_ and this name in capitals. Before
+// the default comes OTEL_EXPORTER_OTLP_ENDPOINT, which many programs read, for --otlp-endpoint.
 #pragma once
 
 #include <CLI/CLI.hpp>

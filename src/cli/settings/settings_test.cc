@@ -53,6 +53,8 @@ const std::map<std::string, std::vector<std::string>>& values_of_every_setting()
       {"alert-pending", {"0", "1", "1000000"}},
       {"alert-dead", {"0", "1", "1000000"}},
       {"alert-lateness", {"1s", "1500ms", "PT2S"}},
+      {"otlp-endpoint", {"http://a:1", "https://b", "http://c/d"}},
+      {"otlp-ratio", {"0", "0.5", "0.25"}},
       {"log-format", {"json", "text", "json"}},
       {"log-level", {"debug", "warning", "error"}},
   };
@@ -298,6 +300,25 @@ TEST_F(Settings, AnErrorInAFileNamesItsLine) {
   EXPECT_EQ(told_of(std::string(kLargestSettingsFile + 1, '\n')), all + ": must be at most 1 MB\n");
   EXPECT_EQ(told({"--config", folder_.path()}, ExitCode::usage),
             "detent serve: " + folder_.path() + ": cannot be read: Is a directory\n");
+}
+
+TEST_F(Settings, TheStandardVariableOfACollectorComesBeforeTheDefault) {
+  variables_.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://standard:4318");
+  const Setting by_standard = setting_of(call_of({}), "otlp-endpoint");
+  EXPECT_EQ(by_standard.value, "http://standard:4318");
+  EXPECT_EQ(by_standard.from, "environment OTEL_EXPORTER_OTLP_ENDPOINT");
+  const std::string path = file("otlp-endpoint = \"http://file:4318\"\n");
+  EXPECT_EQ(call_of({"--config", path}).options.otlp_endpoint, "http://file:4318");
+  variables_.set("DETENT_OTLP_ENDPOINT", "http://own:4318");
+  EXPECT_EQ(call_of({"--config", path}).options.otlp_endpoint, "http://own:4318");
+}
+
+TEST_F(Settings, ARatioIsFromZeroToOne) {
+  for (const char* const wrong : {"-0.1", "1.1", "nan", "half", ""}) {
+    const std::string flag = std::string("--otlp-ratio=") + wrong;
+    EXPECT_NE(told({flag}, ExitCode::usage).find("--otlp-ratio"), std::string::npos) << wrong;
+  }
+  EXPECT_EQ(call_of({"--otlp-ratio=1"}).options.otlp_ratio, 1);
 }
 
 TEST_F(Settings, AnErrorInAVariableNamesIt) {

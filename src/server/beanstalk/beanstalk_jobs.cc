@@ -190,14 +190,17 @@ JobVerbs::Answer JobVerbs::put(Engine& engine, const JobCall& call) {
   if (!engine.expect_intake()) return say(Word::draining);
   const milliseconds time_to_run =
       std::clamp<milliseconds>(command.time_out, seconds{1}, kMaxVisibilityTimeout);
-  const Result<TaskSnapshot> view =
-      engine.schedule({.queue = call.queue,
-                       .payload = {.kind = Payload::Kind::bytes, .data = command.body},
-                       .rules = {.priority = command.priority,
-                                 .max_attempts = kMaxAttempts,  // as good as without end
-                                 .visibility_timeout = time_to_run},
-                       .due = milliseconds{command.delay}});
+  ScheduleRequest request{.queue = call.queue,
+                          .payload = {.kind = Payload::Kind::bytes, .data = command.body},
+                          .rules = {.priority = command.priority,
+                                    .max_attempts = kMaxAttempts,  // as good as without end
+                                    .visibility_timeout = time_to_run},
+                          .due = milliseconds{command.delay}};
+  std::optional<TaskTracer::Accept> accept;
+  if (tracer_ != nullptr) accept = tracer_->begin_accept(request.headers);
+  const Result<TaskSnapshot> view = engine.schedule(request);
   if (!view) return say(view.error());
+  if (accept) tracer_->accepted(*accept, *view);
   JobAnswer answer;
   beanstalk::write_inserted(answer.reply, view->task.id.value);
   return answer;
@@ -209,7 +212,13 @@ JobVerbs::Answer JobVerbs::reserve_job(Engine& engine, const JobCall& call) {
   const Result<LeasedTask> leased =
       engine.lease_task(task_id(call.command.id), job_lease_request());
   if (!leased) return say(leased.error());
-  return reserved_job(*leased, clock_);
+  return reserved_job(*leased, clock_, tracer_);
+}
+
+/// The span has no length, and comes before the commit: a verb cannot wait for it here, because it
+/// can run while a wait is being answered.
+void JobVerbs::settle(const JobCall& call, SpanStep step) const {
+  if (tracer_ != nullptr) tracer_->settled(*call.lease, step, tracer_->now());
 }
 
 JobVerbs::Answer JobVerbs::delete_job(Engine& engine, const JobCall& call) {
@@ -221,6 +230,7 @@ JobVerbs::Answer JobVerbs::delete_job(Engine& engine, const JobCall& call) {
     const Result<LeaseOutcome> outcome = engine.complete(*call.lease);
     if (!outcome) return say(outcome.error());
     if (*outcome == LeaseOutcome::done) {
+      settle(call, SpanStep::complete);
       beanstalk::write_word(answer.reply, Word::deleted);
       return answer;
     }
@@ -241,6 +251,7 @@ JobVerbs::Answer JobVerbs::release(Engine& engine, const JobCall& call) {
   const Result<LeaseOutcome> outcome =
       engine.release(*call.lease, call.command.delay, call.command.priority, ReleaseCount::release);
   if (!outcome) return say(outcome.error());
+  if (*outcome == LeaseOutcome::done) settle(call, SpanStep::release);
   return say(*outcome == LeaseOutcome::done ? Word::released : Word::not_found,
              JobAnswer::Lease::over);
 }
@@ -249,6 +260,7 @@ JobVerbs::Answer JobVerbs::bury(Engine& engine, const JobCall& call) {
   if (!call.lease) return say(Word::not_found);
   const Result<LeaseOutcome> outcome = engine.bury(*call.lease, kWhyDead, call.command.priority);
   if (!outcome) return say(outcome.error());
+  if (*outcome == LeaseOutcome::dead) settle(call, SpanStep::bury);
   return say(*outcome == LeaseOutcome::dead ? Word::dead : Word::not_found, JobAnswer::Lease::over);
 }
 
@@ -433,7 +445,8 @@ JobLease job_lease(const LeasedTask& leased, const Clock& clock) {
           .queue = leased.task.queue};
 }
 
-JobAnswer reserved_job(const LeasedTask& leased, const Clock& clock) {
+JobAnswer reserved_job(const LeasedTask& leased, const Clock& clock, TaskTracer* tracer) {
+  if (tracer != nullptr) tracer->leased(leased);
   JobAnswer answer{
       .reply = {}, .lease = JobAnswer::Lease::taken, .taken = job_lease(leased, clock)};
   beanstalk::write_reserved(answer.reply, leased.task.id.value, leased.task.payload.data);

@@ -21,6 +21,7 @@
 #include "protocol/beanstalk/command.h"
 #include "protocol/beanstalk/reply_writer.h"
 #include "protocol/beanstalk/stats_writer.h"
+#include "tracing/task_tracer.h"
 
 namespace detent::server {
 
@@ -76,8 +77,8 @@ bool may_take_turns(beanstalk::Verb verb) noexcept;
 /// Carries out calls one after the other. Confined to the engine's thread.
 class JobVerbs {
  public:
-  /// `clock` must outlive it.
-  explicit JobVerbs(const Clock& clock) : clock_(clock) {}
+  /// `clock` and `tracer`, which may be null, must outlive it.
+  explicit JobVerbs(const Clock& clock, TaskTracer* tracer) : clock_(clock), tracer_(tracer) {}
 
   /// Carries out the call and returns its answer. Returns no value if the call must be made again
   /// in a later turn to continue. The answer is durable after the next commit. Requires: the
@@ -102,7 +103,10 @@ class JobVerbs {
   Answer stats_job(Engine& engine, const JobCall& call);
   Answer stats_queue(Engine& engine, const JobCall& call);
 
+  void settle(const JobCall& call, SpanStep step) const;
+
   const Clock& clock_;
+  TaskTracer* const tracer_;
   /// The progress of a running kick or search.
   struct Progress {
     bool is_of_dead = false;
@@ -120,9 +124,12 @@ class JobRun final : public std::enable_shared_from_this<JobRun> {
   /// Gets one answer for each call. They are durable after the next commit.
   using Done = UniqueFunction<void(Engine&, std::vector<JobAnswer>)>;
 
-  /// Both references must outlive it.
-  JobRun(EngineThread& thread, const Clock& clock, std::vector<JobCall> calls, Done done)
-      : thread_(thread), calls_(std::move(calls)), done_(std::move(done)), verbs_(clock) {}
+  /// `thread` must outlive it.
+  JobRun(EngineThread& thread, JobVerbs verbs, std::vector<JobCall> calls, Done done)
+      : thread_(thread),
+        calls_(std::move(calls)),
+        done_(std::move(done)),
+        verbs_(std::move(verbs)) {}
 
   /// `done` runs once, within this call or in a later turn.
   void go_on(Engine& engine);
@@ -145,8 +152,8 @@ void release_jobs(Engine& engine, std::span<const LeaseToken> leases);
 LeaseRequest job_lease_request();
 /// The lease as it is described at `now`.
 JobLease job_lease(const LeasedTask& leased, const Clock& clock);
-/// The answer to a reserve that got this job.
-JobAnswer reserved_job(const LeasedTask& leased, const Clock& clock);
+/// The answer to a reserve that got this job. Traces the lease, unless `tracer` is null.
+JobAnswer reserved_job(const LeasedTask& leased, const Clock& clock, TaskTracer* tracer);
 /// Maps the error of a verb to a reply of this protocol.
 beanstalk::Word word_for(const Error& error) noexcept;
 

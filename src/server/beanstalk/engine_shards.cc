@@ -21,10 +21,11 @@ EngineThread::QueueOf queue_of(std::shared_ptr<BeanstalkSession> session) {
   return [session = std::move(session)](const Engine& /*engine*/) { return session->queue(); };
 }
 
-Reserved as_reserved(const Result<std::vector<LeasedTask>>& tasks, const Clock& clock) {
+Reserved as_reserved(const Result<std::vector<LeasedTask>>& tasks, const Clock& clock,
+                     TaskTracer* tracer) {
   if (!tasks) return {.refusal = word_for(tasks.error())};
   if (tasks->empty()) return {};
-  return {.job = reserved_job(tasks->front(), clock)};
+  return {.job = reserved_job(tasks->front(), clock, tracer)};
 }
 
 }  // namespace
@@ -43,9 +44,10 @@ class EngineShards::WithEngine {
   Engine* const before_;
 };
 
-EngineShards::EngineShards(EngineThread& thread, const Clock& clock)
+EngineShards::EngineShards(EngineThread& thread, const Clock& clock, TaskTracer* tracer)
     : thread_(thread),
       clock_(clock),
+      tracer_(tracer),
       map_(std::make_shared<const ShardMap>(ShardMap{.shards = 1, .partitioned = {}})) {}
 
 EngineThread::Command EngineShards::command_of(std::shared_ptr<BeanstalkSession> session,
@@ -68,7 +70,7 @@ void EngineShards::post_end(std::shared_ptr<BeanstalkSession> session, Step step
 
 std::optional<JobAnswer> EngineShards::call_now(const JobCall& call) {
   if (may_take_turns(call.command.verb)) return std::nullopt;
-  return JobVerbs(clock_).run(*engine_, call);
+  return JobVerbs(clock_, tracer_).run(*engine_, call);
 }
 
 void EngineShards::ask(ShardNumber /*shard*/, ShardAsk asked, Answered answered) {
@@ -81,12 +83,13 @@ void EngineShards::ask(ShardNumber /*shard*/, ShardAsk asked, Answered answered)
     const WithEngine with(*this, engine);
     answered(ShardAnswer{.answers = std::move(answers)});
   };
-  std::make_shared<JobRun>(thread_, clock_, std::move(asked.calls), std::move(done))
+  std::make_shared<JobRun>(thread_, JobVerbs(clock_, tracer_), std::move(asked.calls),
+                           std::move(done))
       ->go_on(*engine_);
 }
 
 std::optional<Reserved> EngineShards::reserve_now(const LeaseRequest& wanted) {
-  return as_reserved(engine_->lease(wanted), clock_);
+  return as_reserved(engine_->lease(wanted), clock_, tracer_);
 }
 
 JobShards::ReserveNumber EngineShards::reserve(std::shared_ptr<BeanstalkSession> session,
@@ -99,9 +102,9 @@ JobShards::ReserveNumber EngineShards::reserve(std::shared_ptr<BeanstalkSession>
   session->waits();
   const LeaseRequest& wanted = session->wanted();
   return engine_->lease_or_wait(wanted, wait,
-                                [session = std::move(session),
-                                 &clock = clock_](const Result<std::vector<LeasedTask>>& tasks) {
-                                  session->reserved(as_reserved(tasks, clock));
+                                [session = std::move(session), &clock = clock_,
+                                 tracer = tracer_](const Result<std::vector<LeasedTask>>& tasks) {
+                                  session->reserved(as_reserved(tasks, clock, tracer));
                                 });
 }
 

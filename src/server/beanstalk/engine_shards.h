@@ -16,8 +16,9 @@ namespace detent::server {
 
 class EngineShards final : public JobShards {
  public:
-  /// `clock` must outlive it. Requires: `thread` has stopped before this is destroyed.
-  EngineShards(EngineThread& thread, const Clock& clock);
+  /// `clock` and `tracer`, which may be null, must outlive it. Requires: `thread` has stopped
+  /// before this is destroyed.
+  EngineShards(EngineThread& thread, const Clock& clock, TaskTracer* tracer = nullptr);
 
   [[nodiscard]] bool post(std::shared_ptr<BeanstalkSession> session, Step step) override;
   void post_end(std::shared_ptr<BeanstalkSession> session, Step step) override;
@@ -45,6 +46,7 @@ class EngineShards final : public JobShards {
   // Constant after construction.
   EngineThread& thread_;
   const Clock& clock_;
+  TaskTracer* const tracer_;
   const std::shared_ptr<const ShardMap> map_;
 
   // Used only by the engine's thread.

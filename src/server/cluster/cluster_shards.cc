@@ -106,7 +106,7 @@ Result<void> ServedShard::open() {
   ASSIGN_OR_RETURN(parts_.webhooks, Webhooks::start(options_.webhooks, *parts_.engine, clock_));
   parts_.routes = std::make_unique<Routes>(*parts_.engine, events_, clock_, options_.routes);
   parts_.routes->show_deliveries(parts_.webhooks->deliverer());
-  parts_.jobs = std::make_unique<ShardJobs>(*parts_.engine, clock_);
+  parts_.jobs = std::make_unique<ShardJobs>(*parts_.engine, clock_, options_.routes.tracer);
   return ok();
 }
 

@@ -75,7 +75,8 @@ void ShardJobs::call(Engine& engine, std::vector<JobCall> calls, const net::Resp
           tell(responder, answer);
         });
   };
-  std::make_shared<JobRun>(engine_, clock_, std::move(calls), std::move(done))->go_on(engine);
+  std::make_shared<JobRun>(engine_, JobVerbs(clock_, tracer_), std::move(calls), std::move(done))
+      ->go_on(engine);
 }
 
 /// Sends the answer. If no client takes it, its leases are released immediately.
@@ -100,7 +101,7 @@ void ShardJobs::take(Engine& engine, const ShardAsk& ask, const net::Responder& 
     if (!tasks) return refuse(responder, tasks.error());
     ShardAnswer answer;
     for (const LeasedTask& leased : *tasks) {
-      answer.answers.push_back(reserved_job(leased, clock_));
+      answer.answers.push_back(reserved_job(leased, clock_, tracer_));
     }
     tell(responder, answer);
   };

@@ -20,10 +20,11 @@ namespace detent::server {
 /// The path for these questions of nodes; clients cannot use it.
 inline constexpr std::string_view kJobsTarget = "/v1/cluster/jobs";
 
-/// Thread-safe. `engine` must be stopped before it is destroyed.
+/// Thread-safe. `engine` must be stopped before it is destroyed. `tracer` may be null.
 class ShardJobs {
  public:
-  ShardJobs(EngineThread& engine, const Clock& clock) : engine_(engine), clock_(clock) {}
+  ShardJobs(EngineThread& engine, const Clock& clock, TaskTracer* tracer = nullptr)
+      : engine_(engine), clock_(clock), tracer_(tracer) {}
 
   /// Answers after the changes are durable: 200 with an encoded ShardAnswer; 503 if the engine's
   /// store has failed; 400 if the body is not a ShardAsk.
@@ -37,6 +38,7 @@ class ShardJobs {
 
   EngineThread& engine_;
   const Clock& clock_;
+  TaskTracer* const tracer_;
 
   // Used only by the engine's thread.
   std::unordered_map<std::uint64_t, Engine::WaitId> takes_;  // that wait, by their numbers

@@ -200,6 +200,21 @@ void add_http(std::vector<MetricFamily>& families, const std::vector<HttpDuratio
   families.push_back(std::move(by_route));
 }
 
+void add_spans(std::vector<MetricFamily>& families, const SpanCounts& spans) {
+  MetricFamily ended =
+      family("detent_trace_spans_total", "Spans of traced tasks, by what became of them.",
+             MetricType::Counter);
+  const auto add = [&ended](const char* end, std::uint64_t count) {
+    ClientMetric& metric = ended.metric.emplace_back();
+    metric.label = {{"end", end}};
+    metric.counter.value = static_cast<double>(count);
+  };
+  add("sent", spans.sent);
+  add("dropped", spans.dropped);
+  add("refused", spans.refused);
+  families.push_back(std::move(ended));
+}
+
 void add_process(std::vector<MetricFamily>& families, const ProcessFigures& process) {
   if (process.cpu_seconds) {
     families.push_back(counter("process_cpu_seconds_total",
@@ -229,6 +244,7 @@ void add_process(std::vector<MetricFamily>& families, const ProcessFigures& proc
                              "With less free space, new tasks are refused (--min-free-disk).",
                              process.disk->min_free_bytes));
   }
+  if (process.spans) add_spans(families, *process.spans);
   if (!process.nodes) return;
   MetricFamily nodes =
       family("detent_cluster_nodes", "Nodes of the cluster: alive, or missing.", MetricType::Gauge);

@@ -149,6 +149,15 @@ TEST(Metrics, WhatTheSystemAndTheClusterTellIsShownWhereItIsKnown) {
   EXPECT_EQ(none.find("detent_cluster"), std::string::npos);
 }
 
+TEST(Metrics, SpansAreCountedWithTracing) {
+  const std::string text =
+      render_metrics({}, {}, {}, {}, {.spans = SpanCounts{.sent = 5, .dropped = 6, .refused = 7}});
+  EXPECT_TRUE(has_line(text, R"(detent_trace_spans_total{end="sent"} 5)")) << text;
+  EXPECT_TRUE(has_line(text, R"(detent_trace_spans_total{end="dropped"} 6)"));
+  EXPECT_TRUE(has_line(text, R"(detent_trace_spans_total{end="refused"} 7)"));
+  EXPECT_EQ(render_metrics({}, {}).find("detent_trace"), std::string::npos);
+}
+
 TEST(Metrics, FarTasksAreShownWhenAnotherSystemKeepsThem) {
   const OffloadStats external{
       .away = 7, .moves = {.handed_over = 9, .handed_back = 2, .damaged = 4, .errors = 3}};

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "delivery/fake_caller.h"
+#include "net/testing/fake_caller.h"
 #include "store/memory_store.h"
 
 namespace detent::server {

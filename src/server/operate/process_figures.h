@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "tracing/span.h"
+
 namespace detent::server {
 
 /// The number of nodes of the cluster, as this node knows them.
@@ -36,6 +38,7 @@ struct ProcessFigures {
   std::optional<MemoryBudget> memory = {};
   std::optional<DiskFigures> disk = {};  // of the data folder
   std::optional<NodeCounts> nodes = {};  // of a node
+  std::optional<SpanCounts> spans = {};  // with tracing
   /// False: the database of the cluster does not answer.
   bool is_store_reached = true;
 };

@@ -45,8 +45,8 @@ Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
                                                   EngineThread& engine, Clock& clock) {
   ASSIGN_OR_RETURN(AddressGuard guard, AddressGuard::parse(options.allow));
   const bool has_own_file = options.keys.empty() && !options.data.empty();
-  std::unique_ptr<Webhooks> webhooks(
-      new Webhooks(engine, has_own_file ? options.data / "webhook.key" : options.keys));
+  std::unique_ptr<Webhooks> webhooks(new Webhooks(
+      engine, options.tracer, has_own_file ? options.data / "webhook.key" : options.keys));
   const std::filesystem::path& file = webhooks->keys_file_;
   WebhookKeys keys;
   if (has_own_file) {
@@ -66,7 +66,8 @@ Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
       std::make_unique<Deliverer>(webhooks->source_, std::move(caller), clock, std::move(keys),
                                   DelivererOptions{.limits = {.max_all_calls = options.max_calls},
                                                    .sinks = options.sinks,
-                                                   .on_sink_turn = SinkLog(clock)});
+                                                   .on_sink_turn = SinkLog(clock),
+                                                   .tracer = options.tracer});
   return webhooks;
 }
 

@@ -21,14 +21,15 @@ struct WebhookOptions {
   std::filesystem::path data;  // the server's data folder; empty: no folder, and no key of its own
   Sinks sinks = {};
   std::size_t max_calls = HostLimits{}.max_all_calls;  // calls at the same time
+  TaskTracer* tracer = nullptr;                        // null: no traces
 };
 
 /// Thread-safe.
 class Webhooks {
  public:
-  /// Starts the deliveries. `engine` and `clock` must outlive it. Errors: invalid_argument for
-  /// `allow`, or for the content of the key file; unavailable if the key file cannot be read or
-  /// created.
+  /// Starts the deliveries. `engine`, `clock` and the tracer must outlive it. Errors:
+  /// invalid_argument for `allow`, or for the content of the key file; unavailable if the key file
+  /// cannot be read or created.
   static Result<std::unique_ptr<Webhooks>> start(const WebhookOptions& options,
                                                  EngineThread& engine, Clock& clock);
 
@@ -41,8 +42,9 @@ class Webhooks {
   void stop(std::chrono::milliseconds grace) { deliverer_->stop(grace); }
 
  private:
-  Webhooks(EngineThread& engine, std::filesystem::path keys_file)
-      : keys_file_(std::move(keys_file)), source_(std::make_shared<EngineWebhooks>(engine)) {}
+  Webhooks(EngineThread& engine, TaskTracer* tracer, std::filesystem::path keys_file)
+      : keys_file_(std::move(keys_file)),
+        source_(std::make_shared<EngineWebhooks>(engine, tracer)) {}
 
   const std::filesystem::path keys_file_;
   net::SystemResolver resolver_;

@@ -51,12 +51,14 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Access> access, load_access(options, reloads));
   ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options, reloads, clock));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TaskTracer> tracer, start_tracer(options, clock));
   const ServeContext with{.stop_signal = stop_signal,
                           .manager = manager,
                           .reloads = reloads,
                           .clock = clock,
                           .access = access.get(),
-                          .tls = tls};
+                          .tls = tls,
+                          .tracer = tracer.get()};
   return options.cluster.node.empty() ? serve_alone(options, with) : serve_as_node(options, with);
 }
 

@@ -85,7 +85,8 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
                                     .keys = options.webhook_keys,
                                     .data = data_on_disk(options),
                                     .sinks = std::move(sinks),
-                                    .max_calls = descriptors.webhook_calls},
+                                    .max_calls = descriptors.webhook_calls,
+                                    .tracer = with.tracer},
                                    engine_thread, clock));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Alerts> alerts,
@@ -101,7 +102,8 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
        .access = with.access,
        .host_names = options.host_names,
        .process_figures = [memory = options.memory_bytes] { return read_process_figures(memory); },
-       .disk = disk.get()});
+       .disk = disk.get(),
+       .tracer = with.tracer});
   routes.show_deliveries(webhooks->deliverer());
   check_again_at_reload(with.reloads, [&events, &routes] {
     events.check_again();
@@ -109,7 +111,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
   });
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
                    start_http(options, descriptors, with.tls, answers_of(routes)));
-  EngineShards job_shards(engine_thread, clock);
+  EngineShards job_shards(engine_thread, clock, with.tracer);
   ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
                    start_beanstalk(options, descriptors, job_shards, clock));
   run_until_stopped(options, with, *http, beanstalk.get());

@@ -73,9 +73,14 @@ Result<ClusterNodeOptions> node_options(const cli::ServeOptions& options, const 
                                                                  ChangeFeed& changes) {
     return open_shard_engine(options, with.clock, {.lease = lease, .shards = shards}, changes);
   };
-  node.routes = {
-      .cors_origin = options.cors_origin, .access = with.access, .host_names = options.host_names};
-  node.webhooks = {.allow = options.webhook_allow, .keys = options.webhook_keys, .data = {}};
+  node.routes = {.cors_origin = options.cors_origin,
+                 .access = with.access,
+                 .host_names = options.host_names,
+                 .tracer = with.tracer};
+  node.webhooks = {.allow = options.webhook_allow,
+                   .keys = options.webhook_keys,
+                   .data = {},
+                   .tracer = with.tracer};
   ASSIGN_OR_RETURN(node.webhooks.sinks, open_sinks(options.sinks));
   node.memory_bytes = options.memory_bytes;
   node.seed = random_seed();

@@ -9,6 +9,14 @@
 
 namespace detent::server {
 
+Result<std::unique_ptr<TaskTracer>> start_tracer(const cli::ServeOptions& options, Clock& clock) {
+  return TaskTracer::start(
+      {.endpoint = options.otlp_endpoint,
+       .ratio = options.otlp_ratio,
+       .service = {.version = DETENT_VERSION, .instance = options.cluster.node}},
+      clock);
+}
+
 Result<std::unique_ptr<Alerts>> start_alerts(const cli::ServeOptions& options,
                                              const std::filesystem::path& keys_file,
                                              AlertSource source, Clock& clock) {

@@ -17,6 +17,7 @@
 #include "server/operate/reloads.h"
 #include "server/operate/service_manager.h"
 #include "server/operate/stop_signal.h"
+#include "tracing/task_tracer.h"
 
 namespace detent::server {
 
@@ -28,10 +29,14 @@ struct ServeContext {
   Clock& clock;
   const Access* access;  // null: no tokens are needed
   std::shared_ptr<net::TlsServer> tls;
+  TaskTracer* tracer;  // null: no traces
 };
 
 /// How long requests that are under way at a stop may still take.
 inline constexpr std::chrono::seconds kStopGrace{10};
+
+/// Returns null without a collector. Errors: as TaskTracer::start().
+Result<std::unique_ptr<TaskTracer>> start_tracer(const cli::ServeOptions& options, Clock& clock);
 
 /// Starts the alerts of the options. `keys_file` has the keys that sign webhooks; "" for none.
 /// Returns null without thresholds. Errors: as Alerts::start().

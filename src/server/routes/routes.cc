@@ -68,11 +68,15 @@ void answer_moved(const HttpReply& reply, const Changed& changed) {
               .headers = {{"etag", etag_of(*changed)}}});
 }
 
-/// The task goes on in the trace of the request that made it.
-void keep_trace(const net::HttpRequest& request, ScheduleRequest& task) {
+/// The task goes on in the trace of the request that made it. Returns no value if it is not traced.
+std::optional<TaskTracer::Accept> keep_trace(const net::HttpRequest& request, ScheduleRequest& task,
+                                             TaskTracer* tracer) {
   const std::string_view traceparent = request.header("traceparent");
-  if (traceparent.empty()) return;
-  detent::keep_trace(task.headers, traceparent, request.header("tracestate"));
+  if (!traceparent.empty()) {
+    detent::keep_trace(task.headers, traceparent, request.header("tracestate"));
+  }
+  if (tracer == nullptr) return std::nullopt;
+  return tracer->begin_accept(task.headers);
 }
 
 /// Refuses encoded bodies. No code here decompresses a body, so no body can become larger than its
@@ -275,12 +279,13 @@ void Routes::schedule(const Call& call) {
   if (const auto allowed = call.caller.require(Need::produce, request->queue); !allowed) {
     return call.reply.send_error(allowed.error());
   }
-  keep_trace(call.request, *request);
+  auto accept = keep_trace(call.request, *request, options_.tracer);
   EngineThread::QueueOf queue = for_queue(request->queue);
   run(
       call.reply,
       [request = *std::move(request)](Engine& engine) { return engine.schedule(request); },
-      [](const HttpReply& reply, const TaskSnapshot& view) {
+      [accept, tracer = options_.tracer](const HttpReply& reply, const TaskSnapshot& view) {
+        if (accept) tracer->accepted(*accept, view);
         reply.send({.status = view.was_there ? 200 : 201,
                     .body = json::render_accepted(view),
                     .headers = {{"location", location_of(view.task.id)}}});
@@ -292,11 +297,16 @@ void Routes::schedule_batch(const Call& call) {
   auto requests =
       json::parse_schedule_batch(call.request.body, call.request.header("content-type"));
   if (!requests) return call.reply.send_error(requests.error());
-  for (Result<ScheduleRequest>& request : *requests) {
+  TaskTracer* const tracer = options_.tracer;
+  std::vector<std::optional<TaskTracer::Accept>> accepts(tracer != nullptr ? requests->size() : 0);
+  for (std::size_t i = 0; i < requests->size(); ++i) {
+    Result<ScheduleRequest>& request = (*requests)[i];
     if (!request) continue;
     const Result<void> allowed = call.caller.require(Need::produce, request->queue);
     if (!allowed) request = allowed.error();
-    if (request) keep_trace(call.request, *request);
+    if (!request) continue;
+    auto accept = keep_trace(call.request, *request, tracer);
+    if (accept) accepts[i] = *accept;
   }
   const auto first =
       std::ranges::find_if(*requests, [](const auto& each) { return each.has_value(); });
@@ -313,10 +323,14 @@ void Routes::schedule_batch(const Call& call) {
     }
     return results;
   };
-  const auto answer = [](const HttpReply& reply, const std::vector<Result<TaskSnapshot>>& results) {
+  auto answer = [accepts = std::move(accepts), tracer](
+                    const HttpReply& reply, const std::vector<Result<TaskSnapshot>>& results) {
+    for (std::size_t i = 0; i < accepts.size(); ++i) {
+      if (accepts[i] && results[i]) tracer->accepted(*accepts[i], *results[i]);
+    }
     reply.send_json(200, json::render_schedule_results(results));
   };
-  run(call.reply, schedule_all, answer, std::move(queue));
+  run(call.reply, schedule_all, std::move(answer), std::move(queue));
 }
 
 void Routes::get_task(const Call& call) {
@@ -403,6 +417,8 @@ bool Routes::ask_page(UniqueFunction<void(std::string)> take) {
 
 ProcessFigures Routes::process_figures() const {
   ProcessFigures figures = options_.process_figures ? options_.process_figures() : ProcessFigures{};
+  // A shard leaves them to its node.
+  if (options_.tracer != nullptr && !options_.is_shard) figures.spans = options_.tracer->counts();
   if (options_.disk != nullptr) figures.disk = options_.disk->figures();
   return figures;
 }

@@ -39,6 +39,7 @@
 #include "server/http/http_reply.h"
 #include "server/http/list_cursor.h"
 #include "server/operate/process_figures.h"
+#include "tracing/task_tracer.h"
 
 namespace detent {
 class OffloadThread;
@@ -66,6 +67,7 @@ struct RoutesOptions {
   std::function<ProcessFigures()> process_figures = {};
   /// The disk of the data folder; null: none. It must outlive the routes.
   const DiskWatch* disk = nullptr;
+  TaskTracer* tracer = nullptr;  // null: no traces
 };
 
 class EventHub;

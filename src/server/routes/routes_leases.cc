@@ -39,6 +39,19 @@ void answer_outcomes(const HttpReply& reply, const LeaseOutcomes& outcomes) {
   reply.send_json(200, json::render_lease_results(outcomes));
 }
 
+/// Answers with the outcomes, and traces the ends of the leases unless `tracer` is null.
+auto answer_ends(const json::LeaseList& leases, SpanStep step, TaskTracer* tracer) {
+  return [tracer, step, began = tracer != nullptr ? tracer->now() : WallInstant{},
+          leases = tracer != nullptr ? leases : json::LeaseList()](const HttpReply& reply,
+                                                                   const LeaseOutcomes& outcomes) {
+    for (std::size_t i = 0; i < leases.size(); ++i) {
+      const bool is_over = outcomes[i] && *outcomes[i] != LeaseOutcome::conflict;
+      if (is_over) tracer->settled(*leases[i], step, began);
+    }
+    answer_outcomes(reply, outcomes);
+  };
+}
+
 }  // namespace
 
 void Routes::lease(const Call& call) {
@@ -80,7 +93,11 @@ void Routes::answer_lease(const HttpReply& reply, LeaseNumber number,
     return reply.send(*std::move(waited.mapped().refusal));
   }
   if (!tasks->empty()) {
-    if (reply.offer_json(200, json::render_leased_tasks(*tasks))) return;
+    if (reply.offer_json(200, json::render_leased_tasks(*tasks))) {
+      if (options_.tracer == nullptr) return;
+      for (const LeasedTask& task : *tasks) options_.tracer->leased(task);
+      return;
+    }
     give_back(*tasks);
     // After a client has closed its sending side, the server cannot tell whether it still reads.
     return reply.send_instead(200, json::render_leased_tasks({}));
@@ -104,23 +121,25 @@ void Routes::complete(const Call& call) {
   Result<json::LeaseList> leases = json::parse_complete(call.request.body);
   if (!leases) return call.reply.send_error(leases.error());
   EngineThread::QueueOf queue = for_leases(*leases);
+  auto answer = answer_ends(*leases, SpanStep::complete, options_.tracer);
   const auto complete_all = [leases = *std::move(leases), caller = call.caller](Engine& engine) {
     return each_lease(engine, caller, leases,
                       [&engine](LeaseToken lease) { return engine.complete(lease); });
   };
-  run(call.reply, complete_all, answer_outcomes, std::move(queue));
+  run(call.reply, complete_all, std::move(answer), std::move(queue));
 }
 
 void Routes::fail(const Call& call) {
   Result<json::FailCall> request = json::parse_fail(call.request.body);
   if (!request) return call.reply.send_error(request.error());
   EngineThread::QueueOf queue = for_leases(request->leases);
+  auto answer = answer_ends(request->leases, SpanStep::fail, options_.tracer);
   const auto fail_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
     return each_lease(engine, caller, request.leases, [&](LeaseToken lease) {
       return engine.fail({.lease = lease, .delay = request.delay, .error = request.error});
     });
   };
-  run(call.reply, fail_all, answer_outcomes, std::move(queue));
+  run(call.reply, fail_all, std::move(answer), std::move(queue));
 }
 
 void Routes::extend(const Call& call) {
@@ -138,12 +157,13 @@ void Routes::release(const Call& call) {
   Result<json::ReleaseCall> request = json::parse_release(call.request.body);
   if (!request) return call.reply.send_error(request.error());
   EngineThread::QueueOf queue = for_leases(request->leases);
+  auto answer = answer_ends(request->leases, SpanStep::release, options_.tracer);
   const auto release_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
     return each_lease(engine, caller, request.leases, [&](LeaseToken lease) {
       return engine.release(lease, request.delay, request.priority);
     });
   };
-  run(call.reply, release_all, answer_outcomes, std::move(queue));
+  run(call.reply, release_all, std::move(answer), std::move(queue));
 }
 
 }  // namespace detent::server
