@@ -51,8 +51,9 @@ class DetentReader final : public JsonContender {
     switch (field.kind) {
       case ItemFieldKind::text: {
         auto text = json::read_string(slot);
-        if (text) item.*field.text = *std::move(text);
-        return text.has_value();
+        if (!text) return false;
+        item.*field.text = *std::move(text);
+        return true;
       }
       case ItemFieldKind::number: {
         const auto number = json::read_integer(slot, {});

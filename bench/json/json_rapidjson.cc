@@ -30,6 +30,7 @@ class ItemHandler {
 
   bool has_tasks() const { return shape_ != Shape::lease_answer || has_tasks_; }
 
+  // NOLINTBEGIN(readability-identifier-naming): the names that RapidJSON calls
   bool Null() { return scalar(); }
   bool Bool(bool /*value*/) { return scalar(); }
   bool Int(int /*value*/) { return false; }  // numbers come as text
@@ -107,6 +108,7 @@ class ItemHandler {
     return shape_ == Shape::lease_answer && depth_ == 2;
   }
   bool EndArray(rapidjson::SizeType /*count*/) { return close(); }
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   static constexpr std::size_t kNowhere = std::string_view::npos;

@@ -14,10 +14,8 @@
 
 #include "detent/clock.h"
 
-namespace detent {
-
 /// Requests and answers of the client's calls.
-namespace client {
+namespace detent::client {
 
 using std::chrono::milliseconds;
 
@@ -342,6 +340,4 @@ struct BackfillResult {
   std::optional<WallTime> next = {};  // the first occurrence that is not decided yet
 };
 
-}  // namespace client
-
-}  // namespace detent
+}  // namespace detent::client

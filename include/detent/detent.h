@@ -38,6 +38,8 @@ extern "C" {
 #define DETENT_NOEXCEPT
 #endif
 
+// NOLINTBEGIN(modernize-use-using,readability-identifier-naming): names and types for C
+
 // ---- Status -------------------------------------------------------------------------------------
 
 /// The result of a function: one of the constants below. A later version may add constants.
@@ -233,6 +235,8 @@ DETENT_API void detent_timer_free(detent_timer* timer) DETENT_NOEXCEPT;
 /// or drop earlier.
 DETENT_API detent_status detent_scheduler_stop(detent_scheduler* scheduler, int32_t drain,
                                                int64_t limit_ns) DETENT_NOEXCEPT;
+
+// NOLINTEND(modernize-use-using,readability-identifier-naming)
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -92,6 +92,7 @@ detent_status detent_scheduler_create(const detent_scheduler_options* options,
   return detent::c::guarded([&]() -> detent_status {
     std::optional<detent::SchedulerOptions> given = read(options);
     if (!given) return DETENT_ERROR_INVALID;
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded() catches it
     *scheduler = new detent_scheduler{detent::Scheduler(*std::move(given))};
     return DETENT_OK;
   });

@@ -36,6 +36,7 @@ detent_status status_of(detent::TryScheduleResult result) noexcept {
 detent_status detent_wheel_create(uint64_t now, detent_wheel** wheel) noexcept {
   if (wheel == nullptr) return DETENT_ERROR_INVALID;
   return detent::c::guarded([&] {
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded() catches it
     *wheel = new detent_wheel(now);
     return DETENT_OK;
   });

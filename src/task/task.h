@@ -42,7 +42,7 @@ std::optional<TaskId> parse_task_id(std::string_view text) noexcept;
 std::string to_string(TaskId id);
 
 /// True for 1 … 200 bytes of letters, digits and - + / ; : . $ _ ( ), not starting with a hyphen.
-/// Beanstalk allows the same names for tubes, so a name is valid in both protocols.
+/// The names of tubes of beanstalk, and a colon, which beanstalkd and some of its clients refuse.
 bool is_queue_name(std::string_view name) noexcept;
 
 /// Stored byte for byte and never interpreted. The kind decides how protocols show it.

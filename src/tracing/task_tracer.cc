@@ -102,8 +102,12 @@ void TaskTracer::leased(const LeasedTask& leased) {
     wait = span_of(lease, SpanStep::wait);
     span = span_of(lease, SpanStep::lease);
     lease.span = span.id;
-    if (leases_.size() == kMaxLeases) leases_.erase(leases_.begin());
-    leases_.insert_or_assign(key_of(leased.lease), std::move(lease));
+    const LeaseKey key = key_of(leased.lease);
+    if (leases_.insert_or_assign(key, std::move(lease)).second) oldest_first_.push_back(key);
+    if (oldest_first_.size() > kMaxLeases) {
+      leases_.erase(oldest_first_.front());
+      oldest_first_.pop_front();
+    }
   }
   wait.ended = span.began = task.due_at + leased.lateness;
   wait.began = std::min<WallInstant>(std::max(task.due_at, task.created_at), wait.ended);

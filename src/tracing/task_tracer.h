@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,8 +46,7 @@ struct TracingOptions {
 /// Thread-safe.
 class TaskTracer {
  public:
-  /// The most leases in memory. If there are more, the oldest is forgotten. Expired leases stay
-  /// until then.
+  /// The number of leases after which a lease is forgotten, also if it has not ended.
   static constexpr std::size_t kMaxLeases = 100'000;
 
   /// Returns null without an endpoint. `clock` must outlive it. Errors: as SpanExporter::start().
@@ -101,8 +101,9 @@ class TaskTracer {
 
   Mutex mutex_;
   Rng rng_ DETENT_GUARDED_BY(mutex_);
-  // By epoch and number, so the oldest of an engine comes first.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Lease> leases_ DETENT_GUARDED_BY(mutex_);
+  using LeaseKey = std::pair<std::uint64_t, std::uint64_t>;  // epoch and number
+  std::map<LeaseKey, Lease> leases_ DETENT_GUARDED_BY(mutex_);
+  std::deque<LeaseKey> oldest_first_ DETENT_GUARDED_BY(mutex_);  // also leases that have ended
 };
 
 }  // namespace detent

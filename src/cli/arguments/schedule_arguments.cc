@@ -132,9 +132,10 @@ void add_tasks(CLI::App& command, PutScheduleCommand& put) {
       ->type_name("QUEUE")
       ->required();
   command
-      .add_option(
-          "--payload", put.payload,
-          "Payload of the tasks: JSON if it is valid JSON, else bytes; - reads standard input")
+      .add_option("--payload", put.payload,
+                  "Payload of the tasks: JSON, or other text as bytes; text that begins like JSON "
+                  "must be JSON, "
+                  "unless --bytes is given; - reads standard input")
       ->type_name("PAYLOAD");
   command.add_flag("--bytes", put.bytes,
                    "Treat the payload as bytes, even if it is or begins like JSON");

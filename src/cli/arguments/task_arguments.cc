@@ -62,7 +62,8 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
   CLI::App* command = add_client_command(app, call, "put", "Schedule a task");
   command->add_option("QUEUE", put.task.queue, "Name of the queue")->required();
   command->add_option("PAYLOAD", put.payload,
-                      "JSON if it is valid JSON, else bytes; - reads standard input");
+                      "JSON, or other text as bytes; text that begins like JSON must be JSON, "
+                      "unless --bytes is given; - reads standard input");
   command->add_flag("--bytes", put.bytes,
                     "Treat the payload as bytes, even if it is or begins like JSON");
   add_due(*command, put.task.due);

@@ -242,7 +242,8 @@ class Runner : private ResultPrinter {
 
   /// Shows the pages of a list of queues.
   ExitCode list_queues(const QueuesCommand& command) {
-    std::string target = "/v1/queues?sort=" + (command.sort.empty() ? "name" : command.sort);
+    std::string target =
+        "/v1/queues?sort=" + (command.sort.empty() ? "name" : percent_encode(command.sort));
     if (!command.state.empty()) target += "&state=" + percent_encode(command.state);
     if (!command.name.empty()) target += "&name=" + percent_encode(command.name);
     const std::uint64_t most = command.limit.value_or(~std::uint64_t{0});
@@ -262,7 +263,8 @@ class Runner : private ResultPrinter {
     if (format_ == OutputFormat::json) return ExitCode::done;
     show_queues(streams_.out, queues, streams_.terminal.columns);
     if (!cursor.empty()) {
-      streams_.err << "there are more queues; continue with --cursor " << printable(cursor) << '\n';
+      streams_.err << "there are more queues; continue with the same options and --cursor "
+                   << printable(cursor) << '\n';
     }
     return ExitCode::done;
   }

@@ -61,13 +61,17 @@ void show_server_figures(std::ostream& out, const json::ServerStats& stats) {
 
 std::uint8_t byte_of(char c) { return static_cast<std::uint8_t>(c); }
 
-/// Whether a terminal shows this character of UTF-8 in its place. Control characters and those that
-/// break a line or turn its direction (U+2028 to U+202E, U+2066 to U+2069) are not shown.
+/// Whether a terminal shows this character of UTF-8 in its place. Not shown are control characters,
+/// those that have no width (U+200B to U+200F, U+FEFF), and those that break a line or turn its
+/// direction (U+061C, U+2028 to U+202E, U+2066 to U+2069).
 bool is_shown(std::string_view character) {
   const std::uint8_t last = byte_of(character.back());
   if (character.size() == 1) return last >= ' ' && last <= '~';
   if (character.starts_with("\xC2")) return last >= 0xA0;
-  if (character.starts_with("\xE2\x80")) return last < 0xA8 || last > 0xAE;
+  if (character == "\xD8\x9C" || character == "\xEF\xBB\xBF") return false;
+  if (character.starts_with("\xE2\x80")) {
+    return !(last >= 0x8B && last <= 0x8F) && !(last >= 0xA8 && last <= 0xAE);
+  }
   if (character.starts_with("\xE2\x81")) return last < 0xA6 || last > 0xA9;
   return true;
 }

@@ -112,6 +112,19 @@ const char* value_of(const char* variable) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
+/// The value of a variable of OpenTelemetry, which may be set for all programs of a machine. Null
+/// if OpenTelemetry is turned off, or if the value is no URL of HTTP, as for gRPC.
+const char* value_of_standard(const char* variable) {
+  const auto is = [](const char* name, std::string_view value) {
+    const char* const set = value_of(name);
+    return set != nullptr && set == value;
+  };
+  if (is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none")) return nullptr;
+  if (is("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")) return nullptr;
+  const char* const value = value_of(variable);
+  return value != nullptr && std::string_view(value).starts_with("http") ? value : nullptr;
+}
+
 /// Finds the value of one option and its source. A variable or file sets the option as if it had
 /// been a flag.
 Result<Setting> fill(CLI::Option& option, const std::vector<FileSetting>& in_file) {
@@ -119,7 +132,7 @@ Result<Setting> fill(CLI::Option& option, const std::vector<FileSetting>& in_fil
   const std::string variable = variable_of(option.get_name());
   const char* const in_environment = value_of(variable.c_str());
   const char* const standard = standard_variable_of(setting.name);
-  const char* const by_standard = value_of(standard);
+  const char* const by_standard = value_of_standard(standard);
   const auto same = [&](const FileSetting& one) { return one.name == setting.name; };
   const auto line = std::find_if(in_file.begin(), in_file.end(), same);
   if (option.count() > 0) {

@@ -116,7 +116,8 @@ Result<std::optional<std::string>> read_text(const std::string& path) {
 }  // namespace
 
 std::string put_in_quotes(const std::string& name, const std::string& value) {
-  return "put text in quotes: " + name + " = \"" + value + "\"";
+  const bool may_hold_a_password = value.find("://") != std::string::npos;
+  return "put text in quotes: " + name + " = \"" + (may_hold_a_password ? "…" : value) + "\"";
 }
 
 Result<std::vector<FileSetting>> parse_settings(std::string_view text, const std::string& file) {

@@ -307,6 +307,15 @@ TEST_F(Settings, TheStandardVariableOfACollectorComesBeforeTheDefault) {
   const Setting by_standard = setting_of(call_of({}), "otlp-endpoint");
   EXPECT_EQ(by_standard.value, "http://standard:4318");
   EXPECT_EQ(by_standard.from, "environment OTEL_EXPORTER_OTLP_ENDPOINT");
+  for (const auto& [name, value] : {std::pair{"OTEL_SDK_DISABLED", "true"},
+                                    {"OTEL_TRACES_EXPORTER", "none"},
+                                    {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}}) {
+    variables_.set(name, value);
+    EXPECT_EQ(call_of({}).options.otlp_endpoint, "") << name;
+    variables_.set(name, "");
+  }
+  variables_.set("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317");
+  EXPECT_EQ(call_of({}).options.otlp_endpoint, "");
   const std::string path = file("otlp-endpoint = \"http://file:4318\"\n");
   EXPECT_EQ(call_of({"--config", path}).options.otlp_endpoint, "http://file:4318");
   variables_.set("DETENT_OTLP_ENDPOINT", "http://own:4318");

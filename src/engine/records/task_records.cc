@@ -109,10 +109,6 @@ WriteBatch TaskRecords::take_staged() {
   batch.removed_schedules = std::move(removed_schedules);
   batch.due_counts = due_counts_.take_changes();
   batch.last_id = last_id_;
-  // The ids of the next engine begin above this id. The store is not asked: when a newer owner has
-  // the shard, the store has ids of that owner, and refuses this batch.
-  DETENT_CHECK(batch.last_id >= written_id_);
-  written_id_ = batch.last_id;
   DETENT_CHECK(staging_.empty() && keys_.empty());
   return batch;
 }

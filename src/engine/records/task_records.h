@@ -42,8 +42,7 @@ class TaskRecords {
         news_(news),
         writer_(writer),
         keys_(store),
-        last_id_(last_id),
-        written_id_(last_id) {}
+        last_id_(last_id) {}
 
   /// Gives a task of the queue this record. `from` is the place that it leaves (empty for a new
   /// task).
@@ -114,7 +113,6 @@ class TaskRecords {
   ScheduleRegistry schedules_;
   DueHistogram due_counts_;
   TaskId last_id_;
-  TaskId written_id_;  // last_id_ of the last batch
   Place forgotten_to_ = begin_of(Lane::ended);
   // The records of the last read_ahead(). They are valid until the next write.
   std::unordered_map<std::uint64_t, StoredTask> ahead_;

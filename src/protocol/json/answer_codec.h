@@ -35,8 +35,6 @@ Result<std::vector<Result<TaskId>>> parse_cancel_results(std::string_view body);
 std::string render_cancelled(TaskId id);
 /// The answer of /readyz. `refuses_tasks` says why new tasks are refused; "": they are not.
 std::string render_ready(std::string_view refuses_tasks);
-/// The answer of /readyz. `refuses_tasks` says why new tasks are refused; "": they are not.
-std::string render_ready(std::string_view refuses_tasks);
 
 /// The answer of `GET /v1/tasks/{id}`: everything about a task. A rule that the task does not set
 /// shows the value in force.

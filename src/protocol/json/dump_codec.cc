@@ -102,6 +102,10 @@ constexpr std::size_t kEndSlot = 4;
 constexpr std::size_t kNextSlot = 5;
 constexpr std::size_t kCountSlot = 7;
 constexpr std::size_t kExternalSlot = 11;
+static_assert(LineFields::kNames<kDump>[kEndSlot] == "end");
+static_assert(LineFields::kNames<kDump>[kNextSlot] == "next");
+static_assert(LineFields::kNames<kDump>[kCountSlot] == "queues");
+static_assert(LineFields::kNames<kDump>[kExternalSlot] == "external");
 /// The slot of each DumpLineKind.
 constexpr std::array<std::size_t, 6> kSlotOf{0, 1, 2, 3, kNextSlot, kEndSlot};
 

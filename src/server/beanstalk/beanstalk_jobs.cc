@@ -198,7 +198,7 @@ JobVerbs::Answer JobVerbs::put(Engine& engine, const JobCall& call) {
                           .due = milliseconds{command.delay}};
   std::optional<TaskTracer::Accept> accept;
   if (tracer_ != nullptr) accept = tracer_->begin_accept(request.headers);
-  const Result<TaskSnapshot> view = engine.schedule(request);
+  const Result<TaskSnapshot> view = engine.schedule(std::move(request));
   if (!view) return say(view.error());
   if (accept) tracer_->accepted(*accept, *view);
   JobAnswer answer;

@@ -201,16 +201,16 @@ class StoreLog {
   void failed(const Error& cause) {
     const MonotonicTime now = clock_.now();
     if (open_since_ && now - *open_since_ >= LogPace::kPeriod) failed_since_.reset();
-    if (!failed_since_) pace_ = {};
+    if (!failed_since_) failures_ = attempts_ = {};
     open_since_.reset();
-    if (!is_worth_a_line(cause)) return;
+    if (!is_worth_a_line(cause, failures_)) return;
     log_error("the store failed; requests are refused until it is open again",
               {{"cause", cause.message},
                {"since", since()},
                {"action", "correct the cause; the server opens the store again by itself"}});
   }
   void not_reopened(const Error& cause) {
-    if (!is_worth_a_line(cause)) return;
+    if (!is_worth_a_line(cause, attempts_)) return;
     log_warning("the store cannot be opened again yet",
                 {{"cause", cause.message}, {"since", since()}});
   }
@@ -221,10 +221,10 @@ class StoreLog {
   }
 
  private:
-  bool is_worth_a_line(const Error& cause) {
+  bool is_worth_a_line(const Error& cause, LogPace& pace) {
     const MonotonicTime now = clock_.now();
     if (!failed_since_) failed_since_ = now;
-    if (!pace_.is_worth_a_line(cause.message, now)) return false;
+    if (!pace.is_worth_a_line(cause.message, now)) return false;
     is_told_ = true;
     return true;
   }
@@ -236,7 +236,8 @@ class StoreLog {
   const Clock& clock_;
   std::optional<MonotonicTime> failed_since_;
   std::optional<MonotonicTime> open_since_;  // again; empty while it is failed
-  LogPace pace_;
+  LogPace failures_;
+  LogPace attempts_;      // to open it again
   bool is_told_ = false;  // since it was open
 };
 

@@ -22,6 +22,7 @@
 #include "base/rng.h"
 #include "base/test_folder.h"
 #include "base/test_seed.h"
+#include "store/record_format.h"
 #include "store/rocksdb/database/key_format.h"
 #include "store/rocksdb/database/meta_keys.h"
 #include "store/rocksdb/database/slices.h"
@@ -408,6 +409,29 @@ TEST_F(SettleTest, WithoutTasksOnlyRaisesTheMark) {
     ASSERT_NO_FATAL_FAILURE(expect_tasks(*store, {}));
   }
   EXPECT_EQ(expect_layout(path), id_of(2'000'000));
+}
+
+// The accepted family then has the bytes of old versions only. They must not start a settle.
+TEST_F(SettleTest, BeginsNoneWhenAllTasksAreSettled) {
+  Model model(1);
+  const WriteBatch first = model.add(10);
+  WriteBatch again;
+  RocksDbStoreOptions few_bytes = options(10, false);
+  few_bytes.settle_bytes = 0;
+  for (const WriteBatch::Put& put : first.puts) {
+    few_bytes.settle_bytes += encode_record(put.to.task).size();
+    again.puts.push_back({put.to.place, put.to});
+  }
+  Gate gate(StoreStep::tables_ingested);
+  const auto store = OpenStore::open(few_bytes, {.at_step = gate.hook()}).value();
+  ASSERT_TRUE(store->write(first, Durability::buffered));
+  gate.await();
+  ASSERT_TRUE(store->write(again, Durability::buffered));
+  gate.open();
+  while (gate.settles_done() == 0) ASSERT_TRUE(store->write({}, Durability::buffered));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(store->write({}, Durability::buffered));
+  EXPECT_EQ(gate.settles_done(), 1);
+  ASSERT_NO_FATAL_FAILURE(expect_tasks(*store, model.tasks()));
 }
 
 /// Refuses to create files in the settle folder while `is_full` is true.
