@@ -24,7 +24,7 @@ struct TimerOwners;
 /// thread that uses its wheel may use the timer.
 class Timer {
  public:
-  // The constructor sets one member of the union.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): it sets one member of the union
   Timer() noexcept : deadline_(0) {}
   ~Timer();
   Timer(const Timer&) = delete;

@@ -38,18 +38,18 @@ constexpr std::size_t kResultBytes = 100;  // the same of a result
 
 /// A member of the leased task, and of the answer that a client reads.
 template <auto kOfAnswer, auto kOfLeased>
-constexpr auto kLeased = either<kOfAnswer, at<&LeasedTask::task, kOfLeased>>;
+constexpr auto kLeased = kEither<kOfAnswer, kAt<&LeasedTask::task, kOfLeased>>;
 
 /// The same of the accepted task.
 template <auto kOfAnswer, auto kOfAccepted>
-constexpr auto kAccepted = either<kOfAnswer, at<&TaskSnapshot::task, kOfAccepted>>;
+constexpr auto kAccepted = kEither<kOfAnswer, kAt<&TaskSnapshot::task, kOfAccepted>>;
 
 using AcceptedFields = AnswerBody<
     AcceptedTask, Required<"id", kAccepted<&AcceptedTask::id, &Task::id>>,
     Required<"queue", kAccepted<&AcceptedTask::queue, &Task::queue>>,
-    Required<"state", either<&AcceptedTask::state, &TaskSnapshot::state>>,
+    Required<"state", kEither<&AcceptedTask::state, &TaskSnapshot::state>>,
     Required<"due_at", kAccepted<&AcceptedTask::due_at, &Task::due_at>>,
-    Sparse<"was_there", either<&AcceptedTask::was_there, &TaskSnapshot::was_there>, IsTrue>>;
+    Sparse<"was_there", kEither<&AcceptedTask::was_there, &TaskSnapshot::was_there>, IsTrue>>;
 
 /// A task is live unless its state says otherwise.
 struct StateField : Required<"state", &TaskSnapshot::state> {
@@ -106,19 +106,19 @@ using ListFields =
     AnswerBody<TaskListAnswer, Required<"tasks", &TaskListAnswer::tasks, Objects<TaskFields<>>>,
                Required<"cursor", &TaskListAnswer::cursor, Cursor>>;
 
-using LeasedFields =
-    Table<Required<"id", kLeased<&LeasedTaskAnswer::id, &Task::id>>,
-          Required<"lease", either<&LeasedTaskAnswer::lease, &LeasedTask::lease>>,
-          Required<"attempt", either<&LeasedTaskAnswer::attempt, &LeasedTask::attempt>>,
-          Required<"queue", kLeased<&LeasedTaskAnswer::queue, &Task::queue>>,
-          Sparse<"key", kLeased<&LeasedTaskAnswer::key, &Task::key>>,
-          Sparse<"headers", kLeased<&LeasedTaskAnswer::headers, &Task::headers>>,
-          PayloadField<kLeased<&LeasedTaskAnswer::payload, &Task::payload>>,
-          Required<"priority", either<&LeasedTaskAnswer::priority,
-                                      at<&LeasedTask::task, &Task::rules, &TaskRules::priority>>>,
-          Required<"due_at", kLeased<&LeasedTaskAnswer::due_at, &Task::due_at>>,
-          Required<"lease_until", either<&LeasedTaskAnswer::lease_until, &LeasedTask::lease_until>>,
-          Required<"lateness_ms", either<&LeasedTaskAnswer::lateness, &LeasedTask::lateness>>>;
+using LeasedFields = Table<
+    Required<"id", kLeased<&LeasedTaskAnswer::id, &Task::id>>,
+    Required<"lease", kEither<&LeasedTaskAnswer::lease, &LeasedTask::lease>>,
+    Required<"attempt", kEither<&LeasedTaskAnswer::attempt, &LeasedTask::attempt>>,
+    Required<"queue", kLeased<&LeasedTaskAnswer::queue, &Task::queue>>,
+    Sparse<"key", kLeased<&LeasedTaskAnswer::key, &Task::key>>,
+    Sparse<"headers", kLeased<&LeasedTaskAnswer::headers, &Task::headers>>,
+    PayloadField<kLeased<&LeasedTaskAnswer::payload, &Task::payload>>,
+    Required<"priority", kEither<&LeasedTaskAnswer::priority,
+                                 kAt<&LeasedTask::task, &Task::rules, &TaskRules::priority>>>,
+    Required<"due_at", kLeased<&LeasedTaskAnswer::due_at, &Task::due_at>>,
+    Required<"lease_until", kEither<&LeasedTaskAnswer::lease_until, &LeasedTask::lease_until>>,
+    Required<"lateness_ms", kEither<&LeasedTaskAnswer::lateness, &LeasedTask::lateness>>>;
 
 /// A cancelled task. Its state is always the same.
 struct CancelledState : Required<"state", std::identity{}> {

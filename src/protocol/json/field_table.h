@@ -81,7 +81,7 @@ struct FixedText {
   constexpr std::string_view view() const noexcept { return {text.data(), kSize - 1}; }
 };
 
-/// Follows pointers to members: at<&A::b, &B::c>(a) is a.b.c.
+/// Follows pointers to members: kAt<&A::b, &B::c>(a) is a.b.c.
 template <auto kFirst, auto... kRest>
 struct Path {
   template <class T>
@@ -96,7 +96,7 @@ struct Path {
   }
 };
 template <auto... kPath>
-inline constexpr Path<kPath...> at{};
+inline constexpr Path<kPath...> kAt{};
 
 /// For a table of two structs: the first member that the object has.
 template <auto kOne, auto kOther>
@@ -111,7 +111,7 @@ struct EitherPath {
   }
 };
 template <auto kOne, auto kOther>
-inline constexpr EitherPath<kOne, kOther> either{};
+inline constexpr EitherPath<kOne, kOther> kEither{};
 
 template <class T>
 inline constexpr bool kIsOptional = false;

@@ -70,12 +70,13 @@ using EditFields =
                 Sparse<"webhook", &TaskEdit::webhook, WebhookUrl>,
                 Sparse<"headers", &TaskEdit::headers>>;
 
-constexpr auto kWorker = at<&LeaseCall::lease, &LeaseRequest::worker>;
+constexpr auto kWorker = kAt<&LeaseCall::lease, &LeaseRequest::worker>;
 using LeaseFields = RequestBody<
-    LeaseCall, Optional<"max", at<&LeaseCall::lease, &LeaseRequest::max>, Range<1, kMaxLeaseTasks>>,
+    LeaseCall,
+    Optional<"max", kAt<&LeaseCall::lease, &LeaseRequest::max>, Range<1, kMaxLeaseTasks>>,
     OnlyRead<Sparse<"worker", kWorker>>,
     Duration<"wait", &LeaseCall::wait, kMaxLeaseWait, kOptional>,
-    Duration<"visibility_timeout", at<&LeaseCall::lease, &LeaseRequest::visibility_timeout>,
+    Duration<"visibility_timeout", kAt<&LeaseCall::lease, &LeaseRequest::visibility_timeout>,
              kMaxVisibilityTimeout>,
     OnlyWritten<Sparse<"worker", kWorker>>>;
 

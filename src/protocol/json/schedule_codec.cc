@@ -116,13 +116,13 @@ using ProgressFields = Table<Required<"created_at", &ScheduleProgress::created_a
                              AsSent<Sparse<"last_task", &ScheduleProgress::last_task>>,
                              Sparse<"queued_at", &ScheduleProgress::queued_at>>;
 
-constexpr auto kSchedule = at<&ScheduleView::record, &ScheduleRecord::schedule>;
+constexpr auto kSchedule = kAt<&ScheduleView::record, &ScheduleRecord::schedule>;
 using ViewFields =
-    AnswerBody<ScheduleView, Required<"name", at<kSchedule, &RecurringSchedule::name>>,
+    AnswerBody<ScheduleView, Required<"name", kAt<kSchedule, &RecurringSchedule::name>>,
                OnlyWritten<Required<"state", state_of>>, Sparse<"error", &ScheduleView::broken>,
                Required<"words", &ScheduleView::words>, Sparse<"next_at", &ScheduleView::next_at>,
                AsSent<Part<kSchedule, ScheduleFields>>,
-               Part<at<&ScheduleView::record, &ScheduleRecord::progress>, ProgressFields>>;
+               Part<kAt<&ScheduleView::record, &ScheduleRecord::progress>, ProgressFields>>;
 
 /// The payload of a schedule in a dump, which RuleOfFields reads if it is not a text.
 struct DumpedPayload {
@@ -140,10 +140,11 @@ struct DumpedPayload {
     write_payload(writer, record.schedule.payload, form);
   }
 };
-using RecordFields = Body<Form::dump, ScheduleRecord,
-                          Required<"name", at<&ScheduleRecord::schedule, &RecurringSchedule::name>>,
-                          Part<&ScheduleRecord::schedule, RuleOfFields>,
-                          Part<&ScheduleRecord::progress, ProgressFields>, DumpedPayload>;
+using RecordFields =
+    Body<Form::dump, ScheduleRecord,
+         Required<"name", kAt<&ScheduleRecord::schedule, &RecurringSchedule::name>>,
+         Part<&ScheduleRecord::schedule, RuleOfFields>,
+         Part<&ScheduleRecord::progress, ProgressFields>, DumpedPayload>;
 
 using LimitField = Sparse<"limit", &BackfillRange::limit, Range<1, kMaxBackfill>>;
 using RangeFields =

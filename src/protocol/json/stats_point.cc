@@ -20,7 +20,7 @@ using LatencyFields = Table<Required<"late", &StatsPoint::late>,
                             Nullable<"lateness_us", &StatsPoint::lateness, Object<QuantileFields>>,
                             Nullable<"commit_us", &StatsPoint::commit, Object<QuantileFields>>>;
 template <FixedText kName, auto kCounter>
-using Counter = Required<kName, at<&StatsPoint::counters, kCounter>>;
+using Counter = Required<kName, kAt<&StatsPoint::counters, kCounter>>;
 using SpanField = Required<"span_ms", &StatsPoint::span>;
 using PointFields =
     Table<Required<"at", &StatsPoint::at>, SpanField, Counter<"accepted", &TaskCounters::scheduled>,

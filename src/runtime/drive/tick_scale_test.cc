@@ -83,8 +83,8 @@ TEST(TickScale, DividesAsDivisionDoes) {
   for (int round = 0; round < 100'000; ++round) {
     const auto unit = static_cast<std::int64_t>((rng.next() >> 1) >> rng.below(63)) | 1;
     const std::int64_t units = [&] {
-      const std::int64_t most = std::numeric_limits<std::int64_t>::max() / unit;
-      return static_cast<std::int64_t>(rng.unit() * static_cast<double>(most / 2));
+      const std::int64_t most = std::numeric_limits<std::int64_t>::max() / unit / 2;
+      return static_cast<std::int64_t>(rng.unit() * static_cast<double>(most));
     }();
     const TickScale scale(MonotonicTime{}, std::chrono::nanoseconds{unit});
     for (const std::int64_t off : {-1, 0, 1}) {

@@ -126,10 +126,7 @@ class JobRun final : public std::enable_shared_from_this<JobRun> {
 
   /// `thread` must outlive it.
   JobRun(EngineThread& thread, JobVerbs verbs, std::vector<JobCall> calls, Done done)
-      : thread_(thread),
-        calls_(std::move(calls)),
-        done_(std::move(done)),
-        verbs_(std::move(verbs)) {}
+      : thread_(thread), calls_(std::move(calls)), done_(std::move(done)), verbs_(verbs) {}
 
   /// `done` runs once, within this call or in a later turn.
   void go_on(Engine& engine);

@@ -224,12 +224,12 @@ MonotonicTime NodeChanges::reply(MonotonicTime now, Ending ending) {
   std::erase_if(questions_, [&](Question& question) {
     const bool may_wait = ending == Ending::no && now < question.until;
     std::optional<std::string> bytes = reply_to(question, may_wait);
-    if (bytes) {
-      send(question.responder, *std::move(bytes));
-    } else {
+    if (!bytes) {
       next = std::min(next, question.until);
+      return false;
     }
-    return bytes.has_value();
+    send(question.responder, *std::move(bytes));
+    return true;
   });
   return next;
 }

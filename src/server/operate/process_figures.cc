@@ -55,6 +55,7 @@ std::optional<double> start_seconds() {
   stat.ignore(std::numeric_limits<std::streamsize>::max(), ')');
   std::string field;
   for (int i = 0; i < kFieldsAfterName; ++i) stat >> field;
+  // NOLINTNEXTLINE(google-runtime-int): the type of sysconf()
   const long per_second = ::sysconf(_SC_CLK_TCK);
   if (!machine || !stat || per_second <= 0) return std::nullopt;
   return static_cast<double>(*machine) + std::stod(field) / static_cast<double>(per_second);
