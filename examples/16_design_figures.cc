@@ -225,7 +225,9 @@ Figure century_wheel() {
   add(kNow, 1, 5,
       "350 goes to minute 5, as on a wheel of three levels. 830 days, 10:20:30 from the start is "
       "tick 71\u00a0749\u00a0230: it goes to year 2.");
-  add(256, 1, 5, "No slot begins at tick 256. The timer for 350 stays in minute 5 until tick 300.");
+  add(256, 1, 5,
+      "Only a slot of seconds begins at tick 256. The timer for 350 stays in minute 5 until tick "
+      "300.");
   add(2 * 360 * kDay, 4, 3,
       "Tick 62\u00a0208\u00a0000: year 2 begins, and its slot cascades. The far timer moves to "
       "month 27 of "
