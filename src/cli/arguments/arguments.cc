@@ -290,7 +290,7 @@ std::string hint_about(const CLI::App& app, const CLI::ParseError& error) {
   if (const std::string repeated = repeated_option(*chosen, error); !repeated.empty()) {
     return repeated + " is given more than once; it may be given once";
   }
-  if (const std::string missing = missing_value(error); !missing.empty()) return missing;
+  if (std::string missing = missing_value(error); !missing.empty()) return missing;
   const CommandEntry known = read_commands(*chosen);
   const std::vector<std::string> unknown = app.remaining(true);
   if (unknown.empty()) {

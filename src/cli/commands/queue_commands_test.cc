@@ -119,7 +119,9 @@ TEST_F(QueueCommandsTest, ALimitedListOfQueuesSaysHowToContinue) {
   answer(200, json::render_queues(std::vector{example_queue("b")}, "name:0:b"));
   EXPECT_EQ(run(QueuesCommand{.limit = 1, .cursor = "name:0:a"}), ExitCode::done) << err_.str();
   EXPECT_EQ(asked(), Lines{"GET /v1/queues?sort=name&limit=1&cursor=name%3A0%3Aa"});
-  EXPECT_EQ(err_.str(), "there are more queues; continue with the same options and --cursor name:0:b\n");
+  EXPECT_EQ(err_.str(),
+            "there are more queues; continue with the same options and "
+            "--cursor name:0:b\n");
 }
 
 TEST_F(QueueCommandsTest, ATableOfQueuesFitsTheTerminal) {

@@ -23,15 +23,17 @@ class RoutesQueuesPages : public RoutesTest {
   /// The names of the queues of all pages, and " | " between the pages.
   std::string pages(const std::string& query) {
     std::string names;
-    std::string cursor;
+    const std::string first = "/v1/queues?" + query;
+    std::string target = first;
     for (int page = 0; page < 10; ++page) {
-      const net::HttpResponse answer = send("GET", "/v1/queues?" + query + cursor);
+      const net::HttpResponse answer = send("GET", target);
       const auto read = json::parse_queue_page(answer.body);
       if (!read) return answer.body;
       for (const QueueView& view : read->queues) names += view.stats.queue;
       if (read->cursor.empty()) return names;
       names += " | ";
-      cursor = "&cursor=" + read->cursor;
+      target = first;
+      target.append("&cursor=").append(read->cursor);
     }
     return names + "no end";
   }
