@@ -91,8 +91,7 @@ TEST_F(AccessTest, AFolderIsRefused) {
 TEST_F(AccessTest, AFileThatIsNotThereIsRefused) {
   const auto access = Access::load(file_);
   ASSERT_FALSE(access);
-  EXPECT_EQ(access.error().message,
-            "--auth: cannot read " + file_ + ": No such file or directory");
+  EXPECT_EQ(access.error().message, "--auth: cannot read " + file_ + ": No such file or directory");
 }
 
 }  // namespace

@@ -44,8 +44,7 @@ TEST(DataFolder, IsLockedUntilItIsDestroyed) {
     ASSERT_TRUE(folder);
     const Error error = refusal(path);
     EXPECT_EQ(error.code, ErrorCode::unavailable);
-    EXPECT_EQ(error.message,
-              "data folder '" + path + "' is in use by another process");
+    EXPECT_EQ(error.message, "data folder '" + path + "' is in use by another process");
   }
   EXPECT_TRUE(DataFolder::open(path));
 }
