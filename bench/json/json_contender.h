@@ -1,5 +1,5 @@
-// What the JSON readers of json_bench have in common: the documents, the struct that they fill, and
-// the fields of each object. So the readers differ only in the parser.
+// The parts that the JSON readers of json_bench share: the documents, the struct that they fill,
+// and the fields of each object. So the readers differ only in the parser.
 #pragma once
 
 #include <algorithm>

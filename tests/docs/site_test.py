@@ -26,7 +26,7 @@ FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2\s*?$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 CODE_BLOCK = re.compile(r"^(?:#.*)?\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 LIST_ITEM = re.compile(r" *(?:[-*]|\d{1,2}\.) ")
-# What a page loads by itself, in contrast to what a reader can click.
+# The files that a page loads by itself, without a click.
 LOADED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 STYLE_ADDRESS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 # The parts of an article that are compared with the Markdown.

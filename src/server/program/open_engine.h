@@ -24,7 +24,7 @@ namespace detent::server {
 /// A random name of this process, for a store that other processes can reach.
 std::uint64_t random_owner();
 
-/// What an engine uses besides its store. All must outlive the engine.
+/// The parts that an engine uses in addition to its store. All must outlive the engine.
 struct EngineUses {
   Clock& clock;
   ChangeFeed& changes;                 // gets the changes of tasks
