@@ -148,7 +148,9 @@ void SpanExporter::note_acceptance(const std::string& problem) {
     log_info("the collector accepts traces again", {{"endpoint", url_.authority}});
   } else {
     log_warning("the collector does not accept traces; tasks are not affected",
-                {{"endpoint", url_.authority}, {"cause", problem}});
+                {{"endpoint", url_.authority},
+                 {"cause", problem},
+                 {"action", "check the collector; the server tries again by itself"}});
   }
 }
 

@@ -166,7 +166,7 @@ TEST_F(Program, AFileInsteadOfAFolderIsReported) {
 TEST_F(Program, AFolderThatCannotBeMadeExitsWith1) {
   const Outcome outcome = run("serve --http 127.0.0.1:0 --data " + (folder_ / "no/data"));
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_TRUE(says(outcome, "cannot be created: No such file")) << outcome.said;
+  EXPECT_TRUE(says(outcome, "must exist and be writable): No such file")) << outcome.said;
 }
 
 TEST_F(Program, ADamagedFolderIsRefusedAndReported) {

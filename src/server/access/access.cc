@@ -30,7 +30,8 @@ Result<AccessRules> read_rules(const std::string& file) {
     return wrong(file, "users other than the owner can write the file: run chmod go-w " + file);
   }
   if ((status.st_mode & S_IROTH) != 0) {
-    log_warning("every user of this machine can read the token file", {{"file", file}});
+    log_warning("every user of this machine can read the token file",
+                {{"file", file}, {"action", "run chmod o-r"}});
   }
   const Result<std::string> text = read_file(file, kLargestFile);
   if (!text && text.error().code == ErrorCode::unavailable) return cannot(text.error().message);

@@ -292,7 +292,8 @@ void ClusterNode::note_missing() {
     log_warning("a node is missing: it was killed, or it cannot reach the database",
                 {{"node", member.node},
                  {"address", member.address},
-                 {"missing_ms", member.missing_for.count()}});
+                 {"missing_ms", member.missing_for.count()},
+                 {"action", "start the node again; until then, other nodes serve its shards"}});
   }
   for (const std::string& node : missing_) {
     if (!now.contains(node)) log_info("a missing node is back", {{"node", node}});
@@ -305,7 +306,9 @@ void ClusterNode::note(const Result<void>& stepped) {
   if (stepped) {
     log_info("the cluster's database answers again");
   } else {
-    log_warning("the cluster's database does not answer", {{"cause", stepped.error().message}});
+    log_warning("the cluster's database does not answer",
+                {{"cause", stepped.error().message},
+                 {"action", "check the database; the node continues by itself when it answers"}});
   }
 }
 

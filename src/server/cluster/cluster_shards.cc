@@ -81,7 +81,10 @@ void ServedShard::run() {
   const std::string shard = std::to_string(lease_.shard);
   const std::string epoch = std::to_string(lease_.epoch);
   if (const Result<void> opened = open(); !opened) {
-    log_warning("a shard cannot be opened", {{"shard", shard}, {"cause", opened.error().message}});
+    log_warning("a shard cannot be opened",
+                {{"shard", shard},
+                 {"cause", opened.error().message},
+                 {"action", "check the database; a node takes the shard again by itself"}});
   } else {
     log_info("serving a shard", {{"shard", shard}, {"epoch", epoch}});
     become(State::serving);
@@ -185,7 +188,9 @@ void ClusterShards::drop(ShardNumber shard) {
   const auto it = shards_.find(shard);
   if (!it->second->is_opening() && !it->second->is_closed()) {
     log_warning("the node lost a shard; its task leases are invalid",
-                {{"shard", shard}, {"epoch", it->second->lease().epoch}});
+                {{"shard", shard},
+                 {"epoch", it->second->lease().epoch},
+                 {"action", "check the load of this machine and of the database"}});
   }
   it->second->close();
   dropped_.push_back(std::move(it->second));

@@ -241,7 +241,9 @@ void PeerCalls::be_slow(Question& question) {
   }
   if (is_worth_a_line) {
     log_warning("a node is slow to answer",
-                {{"address", question.address}, {"shard", std::to_string(question.shard)}});
+                {{"address", question.address},
+                 {"shard", std::to_string(question.shard)},
+                 {"action", "check the load of this node, and the network to it"}});
   }
   question.tell_slow();
 }

@@ -176,7 +176,8 @@ void Alerts::take(const net::CallOutcome& outcome, MonotonicTime now) {
   log_warning("an alert could not be delivered",
               {{"alert", to_string(outbox_.front().alert.figure)},
                {"state", to_string(outbox_.front().alert.state)},
-               {"error", problem}});
+               {"error", problem},
+               {"action", "check the receiver; the server tries again by itself"}});
   const AlertFigure figure = outbox_.front().alert.figure;
   const bool is_out_of_date =
       std::any_of(outbox_.begin() + 1, outbox_.end(),

@@ -21,7 +21,8 @@ OffloadEvents log_events() {
               [](const Error& error) {
                 log_warning(
                     "the external scheduler failed; far tasks stay here until it works again",
-                    {{"cause", error.message}});
+                    {{"cause", error.message},
+                     {"action", "check the external scheduler; the server tries again by itself"}});
               },
           .on_recovered = [] { log_info("the external scheduler works again"); },
           .on_damaged =

@@ -30,7 +30,7 @@ void Reloads::run() {
   }
   for (const Part& part : parts_) {
     if (const Result<void> reloaded = part.reload(); reloaded) {
-      log_info("reloaded a file", {{"what", part.what}});
+      log_info("reloaded", {{"what", part.what}});
     } else {
       has_failed = true;
       log_error(

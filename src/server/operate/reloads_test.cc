@@ -85,7 +85,7 @@ TEST(Reloads, SettingsThatCannotBeReadLeaveTheOldInForceAndFilesAreReadAllTheSam
   EXPECT_EQ(log.take(),
             "error the settings cannot be reloaded; the old settings stay in force "
             "cause=\"detent.toml:1: no\" action=\"correct the file, then reload again (SIGHUP)\"\n"
-            "info reloaded a file what=\"the tokens\"\n"
+            "info reloaded what=\"the tokens\"\n"
             "warning the reload is incomplete: see the errors before this line\n");
 }
 
@@ -108,7 +108,7 @@ TEST(Reloads, APartThatFailsHoldsUpNoOther) {
       log.take(),
       "error a file cannot be reloaded; its old values stay in force what=keys cause=\"no key in "
       "line 2\" action=\"correct the file, then reload again (SIGHUP)\"\n"
-      "info reloaded a file what=certificate\n"
+      "info reloaded what=certificate\n"
       "warning the reload is incomplete: see the errors before this line\n");
 }
 
@@ -126,7 +126,7 @@ TEST(Reloads, WarnOfACertificateThatClientsWillRefuse) {
   const std::string refused = "warning clients will refuse the certificate file=" + file;
   const std::string not_for_c = refused + " cause=\"the certificate is not for c.example\"\n";
   EXPECT_EQ(log.take(), not_for_c);
-  const std::string read_again = "info reloaded a file what=\"the certificate in " + file + "\"\n";
+  const std::string read_again = "info reloaded what=\"the certificate in " + file + "\"\n";
   net::write_certificate(file, key, {.names = "DNS:a.example", .valid_from = -9, .valid_to = -1});
   reloads.run();
   const std::string said = log.take();

@@ -23,7 +23,9 @@ class SinkLog {
     if (!state && line.pace.is_worth_a_line("down", clock_.now())) {
       line.is_told_down = true;
       log_warning("a sink does not accept tasks; its queues wait",
-                  {{"sink", name}, {"cause", state.error().message}});
+                  {{"sink", name},
+                   {"cause", state.error().message},
+                   {"action", "check the broker; the server tries again by itself"}});
     } else if (state && std::exchange(line.is_told_down, false)) {
       log_info("a sink accepts tasks again", {{"sink", name}});
     }

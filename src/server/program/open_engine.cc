@@ -46,7 +46,10 @@ void warn_of_cut_tail(const CutTail& tail) {
       "discarded; only writes that were not synced can be in it",
       {{"file", tail.file},
        {"ended_at", tail.ended_at},
-       {"discarded_bytes", tail.discarded_bytes}});
+       {"discarded_bytes", tail.discarded_bytes},
+       {"action",
+        "none after a crash; if the disk failed or somebody changed the file, a task can "
+        "be missing"}});
 }
 
 Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
@@ -82,7 +85,8 @@ Result<T> with_patience(Clock& clock, const std::function<Result<T>()>& open) {
     if (opened || opened.error().code != ErrorCode::unavailable || is_late) return opened;
     const std::string& cause = opened.error().message;
     if (pace.is_worth_a_line(cause, clock.now())) {
-      log_warning("waiting for the store", {{"cause", cause}});
+      log_warning("waiting for the store",
+                  {{"cause", cause}, {"action", "start the database, or correct --store"}});
     }
     clock.wait(nobody_rings, clock.now() + kStartPause);
   }
@@ -212,7 +216,9 @@ class StoreLog {
   void not_reopened(const Error& cause) {
     if (!is_worth_a_line(cause, attempts_)) return;
     log_warning("the store cannot be opened again yet",
-                {{"cause", cause.message}, {"since", since()}});
+                {{"cause", cause.message},
+                 {"since", since()},
+                 {"action", "correct the cause; the server tries again every second"}});
   }
   void reopened() {
     open_since_ = clock_.now();

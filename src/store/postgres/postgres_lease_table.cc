@@ -189,10 +189,11 @@ Result<void> OpenLeaseTable::prepare() {
 
 Result<Rows> OpenLeaseTable::run(Statement statement, std::string_view doing) {
   if (!connection_.is_open() && clock_.now() < try_at_) {
-    return Error{ErrorCode::unavailable,
-                 std::string(doing) +
-                     ": no connection to the database, the last attempt failed a moment ago",
-                 ""};
+    return Error{
+        ErrorCode::unavailable,
+        std::string(doing) +
+            ": no connection to the database; the last attempt failed, and the next begins soon",
+        ""};
   }
   Result<Rows> rows = connection_.run_one(std::move(statement));
   if (rows) {

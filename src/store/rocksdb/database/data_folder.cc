@@ -50,7 +50,9 @@ Result<void> make_folder(const std::string& path) {
   if (errno != EEXIST) {
     const int error = errno;
     const ErrorCode code = error == ENOTDIR ? ErrorCode::invalid_argument : ErrorCode::unavailable;
-    return folder_error(code, path, "cannot be created: " + reason(error));
+    return folder_error(
+        code, path,
+        "cannot be created (the folder above it must exist and be writable): " + reason(error));
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
@@ -60,8 +62,10 @@ Result<void> make_folder(const std::string& path) {
     return folder_error(ErrorCode::invalid_argument, path, "is not a folder");
   }
   if (::access(path.c_str(), R_OK | W_OK | X_OK) != 0) {
-    return folder_error(ErrorCode::unavailable, path,
-                        "cannot be read and written by this user: " + reason(errno));
+    return folder_error(
+        ErrorCode::unavailable, path,
+        "cannot be read and written by this user (chown it, or start the server as its owner): " +
+            reason(errno));
   }
   return ok();
 }
@@ -77,7 +81,9 @@ Error was_replaced(const std::string& path) {
 }
 
 Error not_locked(const std::string& path, int error) {
-  return folder_error(ErrorCode::unavailable, path, "cannot be locked: " + reason(error));
+  return folder_error(
+      ErrorCode::unavailable, path,
+      "cannot be locked (this user must be able to write its file detent.lock): " + reason(error));
 }
 
 std::string lock_path(const std::string& path) { return path + "/detent.lock"; }
