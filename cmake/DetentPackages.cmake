@@ -33,6 +33,10 @@ detent_install_packed(debian_program ${PROJECT_SOURCE_DIR}/docs/reference/detent
 detent_install_unit(debian_program "User=detent\nGroup=detent" EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/detent.toml
   DESTINATION /etc/detent COMPONENT debian_program EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/prometheus/detent.rules.yml
+  DESTINATION share/doc/detent COMPONENT debian_program EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/grafana/detent.json
+  DESTINATION share/doc/detent/grafana COMPONENT debian_program EXCLUDE_FROM_ALL)
 
 install(CODE "set(DETENT_PROGRAM \"$<TARGET_FILE:detent>\")
   include(\"${CMAKE_CURRENT_LIST_DIR}/DetentBundle.cmake\")" COMPONENT bundle EXCLUDE_FROM_ALL)

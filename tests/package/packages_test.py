@@ -27,7 +27,8 @@ SERVER_FILES = {
     "usr/share/bash-completion/completions/detent", "usr/share/zsh/site-functions/_detent",
     "usr/share/fish/vendor_completions.d/detent.fish", "usr/share/man/man1/detent.1.gz",
     *(f"usr/share/doc/detent/{file}"
-      for file in ("changelog.Debian.gz", "changelog.gz", "copyright"))}
+      for file in ("changelog.Debian.gz", "changelog.gz", "copyright", "detent.rules.yml",
+                   "grafana/detent.json"))}
 LIBRARY_PLACES = re.compile(
     r"usr/(include/detent/([a-z]+/)?[a-z_]+\.h|lib/libdetent_[a-z_]+\.a|lib/pkgconfig/[a-z-]+\.pc|"
     r"lib/cmake/detent/[a-z-]+\.cmake|"
