@@ -20,6 +20,9 @@ import sys
 import tarfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from child_programs import wait_until  # needs the path above
+
 BUILD, CPACK, WORK = sys.argv[1:4]
 WORK = pathlib.Path(WORK)
 TOOL = pathlib.Path(__file__).resolve().parent.parent.parent / "tools/image"
@@ -176,6 +179,22 @@ class Container(unittest.TestCase):
             self.assertRegex(status, r"CapEff:\t0+\n")
         with self.server():
             self.assertIn("kept", self.inside("detent", "get", "--queue", "mail", "--key", "k"))
+
+    def test_a_signal_from_outside_reloads_the_tokens(self):
+        def knows_the_token():
+            asked = subprocess.run([*RUNC, "exec", "--env", f"DETENT_TOKEN={token}", NAME, "detent",
+                                    "queues"], check=False, capture_output=True)
+            return asked.returncode == 0
+
+        with self.server():
+            made = self.inside("detent", "token", "new", "--name", "late", "--scope", "read")
+            token = re.search(r"dt_[\w-]+", made)[0]
+            # A new file in its place would stay invisible: the container has mounted this file.
+            with TOKENS.open("a", encoding="utf-8") as file:
+                file.write(made)
+            self.assertFalse(knows_the_token())
+            run(*RUNC, "kill", NAME, "HUP")
+            wait_until(knows_the_token, 30, "the server knows the new token")
 
     def test_without_tokens_it_does_not_start(self):
         ended = self.finish(*CONFIG["config"]["Cmd"])
