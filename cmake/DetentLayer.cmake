@@ -5,8 +5,8 @@
 # edges is checked by tools/tidy; this only builds. PUBLIC_HEADERS are files under include/. SHARED
 # makes a shared library instead of a static one.
 # DETENT_COVERAGE lists layers in which it is counted what runs; all else is as in a release.
-# COLD layers work once per command, or wait for another machine most of the time. A release compiles
-# them at -O1, which takes about two thirds of the time.
+# COLD layers work once per command, or wait for another machine most of the time. A release
+# compiles them at -O1, which takes about two thirds of the time.
 function(detent_add_layer name)
   cmake_parse_arguments(LAYER "COLD;SHARED" "" "SOURCES;PUBLIC_HEADERS;NEEDS;PRIVATE" ${ARGN})
   set(target detent_${name})
