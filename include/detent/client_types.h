@@ -165,7 +165,7 @@ struct LeasedTask {
 enum class LeaseStatus : std::uint8_t {
   done,
   conflict,  // the lease is no longer held; nothing was changed
-  dead,      // the failed attempt was the last attempt, so the task is dead
+  dead,      // the failed attempt was the last or a final one, so the task is dead
   // The result is not known, and the lease may still be held: the server did not answer for this
   // lease during all of `retry_for`. Make the call again until the lease expires.
   unavailable,
@@ -176,6 +176,8 @@ enum class LeaseStatus : std::uint8_t {
 struct FailOptions {
   std::string error = {};
   std::optional<milliseconds> delay = {};  // without a value: the task's backoff
+  /// Further attempts are useless: the tasks are dead now. Requires: no `delay`.
+  bool final = false;
 };
 
 /// Parameters of Client::release.

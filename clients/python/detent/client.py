@@ -252,12 +252,20 @@ class Client:
         return self._leases("complete", leases, {})
 
     def fail(
-        self, leases: Sequence[str], *, error: str = "", delay: Optional[Duration] = None
+        self,
+        leases: Sequence[str],
+        *,
+        error: str = "",
+        delay: Optional[Duration] = None,
+        final: bool = False,
     ) -> List[str]:
         """Reports a failed attempt. The task comes again after `delay`, default: its backoff.
-        Status "dead": this was the last attempt."""
+        `final`: further attempts are useless, so the task is dead now. Status "dead": the task is
+        dead, because the attempt was the last or a final one."""
         body: Body = {"error": error} if error else {}
         put_duration(body, "delay", delay)
+        if final:
+            body["final"] = True
         return self._leases("fail", leases, body)
 
     def extend(self, leases: Sequence[str], by: Duration) -> List[str]:

@@ -360,6 +360,8 @@ TEST(Arguments, CompleteAndFailTakeManyLeases) {
   EXPECT_EQ(fail.leases, (std::vector<std::string>{"1-2", "1-3"}));
   EXPECT_EQ(fail.options.delay, milliseconds{3'600'000});
   EXPECT_EQ(fail.options.error, "no, route");
+  EXPECT_FALSE(fail.options.final);
+  EXPECT_TRUE(command_of<FailCommand>({"fail", "1-2", "--final"}).options.final);
 }
 
 TEST(Arguments, TheServerMayBeNamedBeforeOrAfterTheCommand) {

@@ -110,8 +110,9 @@ struct CompleteCall {
   LeaseList leases;
 };
 using CompleteFields = LeaseCallFields<CompleteCall>;
-using FailFields = LeaseCallFields<FailCall, Duration<"delay", &Failure::delay, kMaxDelay>,
-                                   Sparse<"error", &Failure::error>>;
+using FailFields =
+    LeaseCallFields<FailCall, Duration<"delay", &Failure::delay, kMaxDelay>,
+                    Sparse<"error", &Failure::error>, Sparse<"final", &Failure::final>>;
 using ExtendFields =
     LeaseCallFields<ExtendCall, Duration<"by", &ExtendCall::by, kMaxVisibilityTimeout, kRequired>>;
 using ReleaseFields = LeaseCallFields<ReleaseCall, Duration<"delay", &Release::delay, kMaxDelay>,
@@ -250,7 +251,13 @@ std::string render_complete(std::span<const std::string> leases) {
   return CompleteFields::render(leases, CompleteCall());
 }
 
-Result<FailCall> parse_fail(std::string_view body) { return FailFields::parse(body); }
+Result<FailCall> parse_fail(std::string_view body) {
+  Result<FailCall> call = FailFields::parse(body);
+  if (call && call->final && call->delay) {
+    return refused("final", "give a delay or final, not both");
+  }
+  return call;
+}
 
 std::string render_fail(std::span<const std::string> leases, const Failure& failure) {
   return FailFields::render(leases, failure);

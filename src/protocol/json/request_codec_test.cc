@@ -317,6 +317,8 @@ TEST(ParseFail, ReadsEveryField) {
   EXPECT_EQ(call->leases.size(), 1U);
   EXPECT_EQ(call->delay, milliseconds{300'000});
   EXPECT_EQ(call->error, "no route\n");
+  EXPECT_FALSE(call->final);
+  EXPECT_TRUE(parse_fail(R"({"leases":[],"final":true})")->final);
   const auto least = parse_fail(R"({"leases":[]})");
   ASSERT_TRUE(least);
   EXPECT_EQ(least->delay, std::nullopt);
@@ -326,6 +328,8 @@ TEST(ParseFail, EveryWrongFieldIsNamed) {
   EXPECT_EQ(parse_fail(R"({"leases":[],"delay":5})").error().field, "delay");
   EXPECT_EQ(parse_fail(R"({"leases":[],"error":5})").error().field, "error");
   EXPECT_EQ(parse_fail(R"({"leases":[],"by":"5s"})").error().field, "by");
+  EXPECT_EQ(parse_fail(R"({"leases":[],"final":"yes"})").error().field, "final");
+  EXPECT_EQ(parse_fail(R"({"leases":[],"final":true,"delay":"0s"})").error().field, "final");
   EXPECT_EQ(parse_fail(R"({"error":"x"})").error().field, "leases");
 }
 
@@ -424,12 +428,14 @@ TEST(RenderRequest, LeasesComeBackAsTheyWere) {
   const LeaseList expected{LeaseToken{1, 2}, std::nullopt};
   EXPECT_EQ(parse_complete(render_complete(leases)), expected);
 
-  const auto failed = parse_fail(render_fail(leases, {milliseconds{5}, "why\n"}));
+  const auto failed = parse_fail(render_fail(leases, {.delay = milliseconds{5}, .error = "why\n"}));
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->leases, expected);
   EXPECT_EQ(failed->delay, milliseconds{5});
   EXPECT_EQ(failed->error, "why\n");
   EXPECT_EQ(parse_fail(render_fail(leases, {}))->delay, std::nullopt);
+  EXPECT_FALSE(parse_fail(render_fail(leases, {}))->final);
+  EXPECT_TRUE(parse_fail(render_fail(leases, {.final = true}))->final);
 }
 
 }  // namespace

@@ -61,6 +61,19 @@ TEST_F(RoutesTest, AFailedTaskComesBackAndIsDeadAtTheEnd) {
   EXPECT_NE(send("GET", "/v1/tasks/" + id).body.find(R"("state":"dead")"), std::string::npos);
 }
 
+TEST_F(RoutesTest, AFinalFailureMakesATaskDeadWhateverAttemptsAreLeft) {
+  const std::string id = schedule(R"({"queue":"q","max_attempts":25})");
+  const std::string token = lease("q").at(0).lease;
+  const std::string body =
+      R"({"leases":[")" + token + R"("],"final":true,"error":"no such order"})";
+  EXPECT_EQ(post("/v1/leases/fail", body).body, R"({"results":[{"status":"dead"}]})");
+  EXPECT_EQ(post("/v1/leases/fail", body).body, R"({"results":[{"status":"conflict"}]})");
+  const std::string task = send("GET", "/v1/tasks/" + id).body;
+  EXPECT_NE(task.find(R"("state":"dead")"), std::string::npos) << task;
+  EXPECT_NE(task.find(R"("last_error":"no such order")"), std::string::npos) << task;
+  EXPECT_NE(task.find(R"("attempts":1)"), std::string::npos) << task;
+}
+
 TEST_F(RoutesTest, ATaskIsCancelledOnceAndNotWhileLeased) {
   const std::string path = "/v1/tasks/" + schedule(R"({"queue":"q","delay":"1h"})");
   EXPECT_EQ(send("DELETE", path).status, 200);
@@ -282,6 +295,8 @@ TEST_F(RoutesTest, BadLeasesAreRefused) {
   expect_problem(post("/v1/queues/no%20spaces/lease", ""), 400, {"queue"});
   expect_problem(post("/v1/leases/complete", "{}"), 400, {"leases"});
   expect_problem(post("/v1/leases/fail", R"({"leases":["x"],"delay":"never"})"), 400, {"delay"});
+  expect_problem(post("/v1/leases/fail", R"({"leases":["x"],"delay":"1s","final":true})"), 400,
+                 {"final", "not both"});
 }
 
 TEST_F(RoutesTest, HealthReadinessAndMetricsAnswer) {

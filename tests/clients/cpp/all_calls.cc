@@ -162,6 +162,7 @@ void call_leases(Client& client) {
   say("lease", client.lease("q", {.max = 5, .wait = 1s, .visibility_timeout = 30s, .worker = "w"}));
   check(client.complete(leases));
   check(client.fail(leases, {.error = "e", .delay = 1s}));
+  check(client.fail(leases, {.error = "e", .final = true}));
   check(client.extend(leases, 30s));
   check(client.release(leases, {.delay = 1s, .priority = 7}));
 }

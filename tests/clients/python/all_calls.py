@@ -54,6 +54,7 @@ def main(url):
     say("lease", client.lease("q", max=5, wait=1, visibility_timeout=30, worker="w"))
     say("complete", client.complete(["1-1", "1-2"]))
     say("fail", client.fail(["1-1"], error="e", delay=1))
+    say("fail", client.fail(["1-1"], error="e", final=True))
     say("extend", client.extend(["1-1"], 30))
     say("release", client.release(["1-1"], delay=1, priority=7))
     say("queues", client.queues())

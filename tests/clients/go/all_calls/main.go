@@ -99,6 +99,8 @@ func leases(client *detent.Client) {
 	say[[]detent.LeaseStatus]("Complete")(client.Complete(ctx, leases))
 	say[[]detent.LeaseStatus]("Fail")(client.Fail(ctx, leases,
 		detent.FailOptions{Error: "e", Delay: detent.Ptr(time.Second)}))
+	say[[]detent.LeaseStatus]("Fail")(client.Fail(ctx, leases,
+		detent.FailOptions{Error: "e", Final: true}))
 	say[[]detent.LeaseStatus]("Extend")(client.Extend(ctx, leases, time.Minute))
 	say[[]detent.LeaseStatus]("Release")(client.Release(ctx, leases,
 		detent.ReleaseOptions{Delay: time.Second, Priority: detent.Ptr(7)}))
