@@ -13,6 +13,9 @@
 
 namespace detent::json {
 
+template <>
+struct Words<OnKey> : WordList<OnKey::keep, OnKey::replace, OnKey::postpone> {};
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -56,13 +59,13 @@ struct DueField {
 };
 
 using ScheduleDue = DueField<&ScheduleRequest::due, Presence::sparse>;
-using ScheduleFields =
-    RequestBody<ScheduleRequest, Required<"queue", &ScheduleRequest::queue>,
-                PayloadField<&ScheduleRequest::payload>, OnlyWritten<ScheduleDue>,
-                Part<&ScheduleRequest::rules, RuleFields>, OnlyRead<ScheduleDue>,
-                Sparse<"key", &ScheduleRequest::key>,
-                Sparse<"webhook", &ScheduleRequest::webhook, WebhookUrl>,
-                Sparse<"headers", &ScheduleRequest::headers>>;
+using ScheduleFields = RequestBody<
+    ScheduleRequest, Required<"queue", &ScheduleRequest::queue>,
+    PayloadField<&ScheduleRequest::payload>, OnlyWritten<ScheduleDue>,
+    Part<&ScheduleRequest::rules, RuleFields>, OnlyRead<ScheduleDue>,
+    Sparse<"key", &ScheduleRequest::key>, Sparse<"webhook", &ScheduleRequest::webhook, WebhookUrl>,
+    Sparse<"headers", &ScheduleRequest::headers>, Sparse<"on_key", &ScheduleRequest::on_key>,
+    Duration<"max_wait", &ScheduleRequest::max_wait, kMaxDelay>>;
 
 using EditFields =
     RequestBody<TaskEdit, DueField<&TaskEdit::due, Presence::sparse>,

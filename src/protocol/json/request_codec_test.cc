@@ -31,8 +31,10 @@ TEST(ParseSchedule, ReadsEveryField) {
   const auto request = parse_schedule(R"({
     "backoff": {"max": "PT10M", "initial_ms": 250}, "visibility_timeout": "90s", "priority": 0,
     "max_attempts": 3, "delay": "1h", "payload_base64": "AP8=", "queue": "mail",
-    "key": "order \u00e9"})");
+    "key": "order \u00e9", "on_key": "postpone", "max_wait": "5m"})");
   ASSERT_TRUE(request);
+  EXPECT_EQ(request->on_key, OnKey::postpone);
+  EXPECT_EQ(request->max_wait, milliseconds{300'000});
   EXPECT_EQ(request->key, "order \xC3\xA9");
   EXPECT_EQ(request->payload, (Payload{Payload::Kind::bytes, std::string("\0\xFF", 2)}));
   EXPECT_EQ(request->due, Due{milliseconds{3'600'000}});
@@ -140,6 +142,8 @@ constexpr Wrong kWrongMembers[] = {
     {R"("key":5)", "key"},
     {R"("key":null)", "key"},
     {R"("key":"a","key":"a")", "key"},
+    {R"("key":"a","on_key":"drop")", "on_key"},
+    {R"("key":"a","on_key":"replace","max_wait":5)", "max_wait"},
     {R"("webhook":5)", "webhook"},
     {R"("webhook":"")", "webhook"},
     {R"("webhook":{"url":"http://a"})", "webhook"},

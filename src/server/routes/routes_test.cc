@@ -61,6 +61,28 @@ TEST_F(RoutesTest, AFailedTaskComesBackAndIsDeadAtTheEnd) {
   EXPECT_NE(send("GET", "/v1/tasks/" + id).body.find(R"("state":"dead")"), std::string::npos);
 }
 
+TEST_F(RoutesTest, ARequestForAKeyCanReplaceOrPostponeItsTask) {
+  const auto put = [&](const std::string& more) {
+    return post("/v1/tasks", R"({"queue":"q","key":"k","delay":"30s",)" + more + "}");
+  };
+  const HttpResponse first = put(R"("payload":1)");
+  EXPECT_EQ(first.status, 201);
+  EXPECT_EQ(put(R"("payload":2)").status, 409);
+  const HttpResponse replaced = put(R"("payload":2,"on_key":"replace")");
+  EXPECT_EQ(replaced.status, 200);
+  EXPECT_EQ(replaced.header("location"), first.header("location"));
+  EXPECT_NE(send("GET", "/v1/queues/q/keys/k").body.find(R"("payload":2)"), std::string::npos);
+  advance(20s);
+  EXPECT_EQ(put(R"("payload":3,"on_key":"postpone","max_wait":"40s")").status, 200);
+  EXPECT_NE(send("GET", "/v1/queues/q/keys/k").body.find(R"("payload":2)"), std::string::npos);
+  advance(19s);
+  EXPECT_TRUE(lease("q").empty());
+  advance(1s);
+  EXPECT_EQ(lease("q").size(), 1U);
+  expect_problem(post("/v1/tasks", R"({"queue":"q","on_key":"replace"})"), 400, {"on_key", "key"});
+  expect_problem(put(R"("max_wait":"1m")"), 400, {"max_wait"});
+}
+
 TEST_F(RoutesTest, AFinalFailureMakesATaskDeadWhateverAttemptsAreLeft) {
   const std::string id = schedule(R"({"queue":"q","max_attempts":25})");
   const std::string token = lease("q").at(0).lease;

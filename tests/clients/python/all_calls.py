@@ -13,8 +13,9 @@ from detent.values import Backoff
 NOW = datetime.now(timezone.utc)
 KEY = detent.TaskKey("q", "k")
 BACKOFF = Backoff(1, 60)
-TASK = {"delay": 1, "key": "k", "priority": 7, "max_attempts": 2, "visibility_timeout": 30,
-        "backoff": BACKOFF, "webhook": "http://a/", "headers": {"X-A": "b"}}
+TASK = {"delay": 1, "key": "k", "on_key": "replace", "max_wait": 60, "priority": 7,
+        "max_attempts": 2, "visibility_timeout": 30, "backoff": BACKOFF, "webhook": "http://a/",
+        "headers": {"X-A": "b"}}
 RULES = {"priority": 7, "max_attempts": 2, "visibility_timeout": 30, "backoff": BACKOFF,
          "time_zone": "UTC", "gap": "skip", "repeat": "first", "count": 5, "start": NOW, "end": NOW,
          "jitter": 1, "misfire": "all", "misfire_grace": 1, "misfire_limit": 5, "overlap": "skip"}

@@ -8,6 +8,7 @@ const bytes = new Uint8Array([255]);
 const backoff = { initial: 1_000, max: 60_000 };
 const rules = { priority: 7, maxAttempts: 2, visibilityTimeout: 30_000, backoff };
 const task = {
+  onKey: 'replace', maxWait: 60_000,
   queue: 'q', payload: { n: 1 }, delay: 1_000, key: 'k', ...rules, webhook: 'http://a/',
   headers: { 'X-A': 'b' },
 };
