@@ -51,6 +51,7 @@ func (c *Client) Complete(ctx context.Context, leases []string) ([]LeaseStatus, 
 type FailOptions struct {
 	Error string         // the reason, for people
 	Delay *time.Duration // when the task comes again; nil: after its backoff
+	Final bool           // further attempts are useless: the task is dead now; without a Delay
 }
 
 func (options *FailOptions) body() *object {
@@ -59,11 +60,12 @@ func (options *FailOptions) body() *object {
 	if options.Delay != nil {
 		body.duration("delay", *options.Delay)
 	}
+	put(&body, "final", options.Final)
 	return &body
 }
 
 // Fail reports failed attempts. It returns the status of each lease, in order. LeaseDead means that
-// this was the last attempt.
+// the attempt was the last or a final one.
 func (c *Client) Fail(
 	ctx context.Context, leases []string, options FailOptions,
 ) ([]LeaseStatus, error) {

@@ -189,6 +189,8 @@ func (task *NewTask) body() ([]byte, error) {
 	body.putPayload(task.Payload, task.Bytes)
 	body.putDue(task.Due)
 	put(&body, "key", task.Key)
+	put(&body, "on_key", task.OnKey)
+	body.putDuration("max_wait", task.MaxWait)
 	putOptional(&body, "priority", task.Priority)
 	put(&body, "max_attempts", task.MaxAttempts)
 	body.putDuration("visibility_timeout", task.VisibilityTimeout)

@@ -40,6 +40,15 @@ type Backoff struct {
 	Max     time.Duration
 }
 
+// An OnKey says what a request does if its key already stands for a task.
+type OnKey string
+
+const (
+	OnKeyKeep     OnKey = "keep"     // nothing: the answer is that task
+	OnKeyReplace  OnKey = "replace"  // the task gets the content and the due time of the request
+	OnKeyPostpone OnKey = "postpone" // the task gets only the due time
+)
+
 // A NewTask is a task to schedule. With a Key you can repeat the call: the same request again
 // returns the first task. Fields with their zero value are as the queue is set.
 type NewTask struct {
@@ -48,7 +57,9 @@ type NewTask struct {
 	Bytes             []byte          // if not nil, the payload is these bytes
 	Due               Due
 	Key               string
-	Priority          *int // lower is more urgent; nil: 1024
+	OnKey             OnKey         // "" is OnKeyKeep
+	MaxWait           time.Duration // for the others: the longest time from the first request; 0: none
+	Priority          *int          // lower is more urgent; nil: 1024
 	MaxAttempts       int
 	VisibilityTimeout time.Duration
 	Backoff           *Backoff

@@ -63,6 +63,19 @@ func Retry(err error, delay time.Duration) error {
 	return retryError{err, delay}
 }
 
+type deadError struct{ error }
+
+func (err deadError) Unwrap() error { return err.error }
+
+// Dead returns an error for a handler to return: the attempt has failed with err, and further
+// attempts are useless. The task is dead.
+func Dead(err error) error {
+	if err == nil {
+		err = errors.New("dead")
+	}
+	return deadError{err}
+}
+
 // WorkerOptions are the options of a Worker. The zero value has the defaults.
 type WorkerOptions struct {
 	// Concurrency is the number of tasks that are worked on at the same time, each by its own
@@ -423,6 +436,10 @@ func failure(failed error) *FailOptions {
 	var retry retryError
 	if errors.As(failed, &retry) {
 		options.Delay = Ptr(min(max(retry.delay, 0), maxDelay))
+	}
+	var dead deadError
+	if errors.As(failed, &dead) {
+		options.Delay, options.Final = nil, true
 	}
 	return &options
 }

@@ -63,6 +63,13 @@ struct Header {
 /// the first task. std::nullopt, or "" for `webhook`, means: as the queue is set. The server
 /// delivers a task with a webhook itself, so no worker gets this task.
 struct NewTask {
+  /// What happens if the key already stands for a task that is not leased, or for a dead task.
+  /// Without such a task, or if it is leased, `replace` and `postpone` make a new task.
+  enum class OnKey : std::uint8_t {
+    keep,     // nothing: the answer is that task
+    replace,  // the task gets the content and the due time of this one
+    postpone  // the task gets only the due time
+  };
   std::string queue;
   Payload payload = {};
   Due due = milliseconds{0};
@@ -73,6 +80,9 @@ struct NewTask {
   std::optional<Backoff> backoff = {};
   std::string webhook = {};
   std::vector<Header> headers = {};
+  OnKey on_key = OnKey::keep;
+  /// With `replace` and `postpone`: the task is due at most this long after it was first scheduled.
+  std::optional<milliseconds> max_wait = {};
 };
 
 /// A change of a task. Fields without a value stay as they are.
@@ -165,7 +175,7 @@ struct LeasedTask {
 enum class LeaseStatus : std::uint8_t {
   done,
   conflict,  // the lease is no longer held; nothing was changed
-  dead,      // the failed attempt was the last attempt, so the task is dead
+  dead,      // the failed attempt was the last or a final one, so the task is dead
   // The result is not known, and the lease may still be held: the server did not answer for this
   // lease during all of `retry_for`. Make the call again until the lease expires.
   unavailable,
@@ -176,6 +186,8 @@ enum class LeaseStatus : std::uint8_t {
 struct FailOptions {
   std::string error = {};
   std::optional<milliseconds> delay = {};  // without a value: the task's backoff
+  /// Further attempts are useless: the tasks are dead now. Requires: no `delay`.
+  bool final = false;
 };
 
 /// Parameters of Client::release.

@@ -9,10 +9,11 @@
 //     worker.run();                                                   // until SIGTERM
 //
 // If a handler returns Done, its task is completed. If it returns Retry or throws, the attempt has
-// failed, and the task is tried again; after its last attempt the task is dead. The worker extends
-// its leases every third of the visibility timeout, so a handler may take as long as it needs.
-// While the server or a shard of a cluster is away, the worker goes on: it tries to extend its
-// leases, and repeats the report of a result until the lease of the task has expired.
+// failed, and the task is tried again; after its last attempt the task is dead. If it returns Dead,
+// the task is dead immediately. The worker extends its leases every third of the visibility
+// timeout, so a handler may take as long as it needs. While the server or a shard of a cluster is
+// away, the worker goes on: it tries to extend its leases, and repeats the report of a result until
+// the lease of the task has expired.
 //
 // Delivery is at least once. After a crash of the worker or the server, a task can be delivered
 // again. Handlers must therefore tolerate a second run.
@@ -50,8 +51,12 @@ struct Retry {
   std::string error = {};
   std::optional<std::chrono::milliseconds> delay = {};
 };
+/// The result of a failed attempt after which further attempts are useless. The task is dead.
+struct Dead {
+  std::string error = {};
+};
 /// The result of a handler.
-using WorkResult = std::variant<Done, Retry>;
+using WorkResult = std::variant<Done, Retry, Dead>;
 
 /// Options of a Worker.
 struct WorkerOptions {

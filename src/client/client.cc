@@ -191,7 +191,8 @@ ServerCall complete_call(Leases leases) {
 }
 
 ServerCall fail_call(Leases leases, const client::FailOptions& options) {
-  return post_call("/v1/leases/fail", json::render_fail(leases, {options.delay, options.error}));
+  return post_call("/v1/leases/fail",
+                   json::render_fail(leases, {options.delay, options.error, options.final}));
 }
 
 ServerCall extend_call(Leases leases, milliseconds by) {

@@ -274,6 +274,9 @@ TEST_F(ClientRequestsTest, CompleteAndFailReturnTheResultOfEachLease) {
   ASSERT_TRUE(client_.fail(kLeases, {.error = "why", .delay = milliseconds{5}}));
   EXPECT_EQ(prompt_.asked[1].target, "/v1/leases/fail");
   EXPECT_EQ(json::parse_fail(prompt_.asked[1].body)->error, "why");
+  EXPECT_FALSE(json::parse_fail(prompt_.asked[1].body)->final);
+  ASSERT_TRUE(client_.fail(kLeases, {.final = true}));
+  EXPECT_TRUE(json::parse_fail(prompt_.asked[2].body)->final);
 }
 
 TEST_F(ClientRequestsTest, AnInternalCallerAlsoGetsTheErrorOfALease) {

@@ -246,6 +246,9 @@ std::string_view client::to_string(NewSchedule::Gap gap) noexcept {
 std::string_view client::to_string(NewSchedule::Repeat repeat) noexcept {
   return detent::to_string(static_cast<ScheduleRepeat>(repeat));
 }
+std::string_view client::to_string(NewTask::OnKey on_key) noexcept {
+  return detent::to_string(static_cast<OnKey>(on_key));
+}
 std::string_view client::to_string(NewSchedule::Misfire misfire) noexcept {
   return detent::to_string(static_cast<detent::Misfire>(misfire));
 }
@@ -260,7 +263,9 @@ ScheduleRequest from_client(const client::NewTask& task) {
           .due = task.due,
           .key = task.key,
           .webhook = task.webhook,
-          .headers = headers_of<TaskHeader>(task.headers)};
+          .headers = headers_of<TaskHeader>(task.headers),
+          .on_key = static_cast<OnKey>(task.on_key),
+          .max_wait = task.max_wait};
 }
 
 TaskEdit from_client(const client::TaskEdit& edit) {

@@ -82,6 +82,7 @@ std::string_view to_string(CalendarRule::Unit unit) noexcept;
 std::string_view to_string(CalendarRule::MonthEnd month_end) noexcept;
 std::string_view to_string(NewSchedule::Gap gap) noexcept;
 std::string_view to_string(NewSchedule::Repeat repeat) noexcept;
+std::string_view to_string(NewTask::OnKey on_key) noexcept;
 std::string_view to_string(NewSchedule::Misfire misfire) noexcept;
 std::string_view to_string(NewSchedule::Overlap overlap) noexcept;
 }  // namespace client

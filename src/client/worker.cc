@@ -431,6 +431,9 @@ void Worker::Impl::report(Held& held, const WorkResult& result) {
   const Leases leases{held.task.task.lease};
   const auto verb = [&result](auto some) {
     const auto* retry = std::get_if<Retry>(&result);
+    if (const auto* dead = std::get_if<Dead>(&result)) {
+      return fail_call(some, {.error = dead->error, .final = true});
+    }
     if (retry == nullptr) return complete_call(some);
     return fail_call(some, {.error = retry->error, .delay = within_limits(retry->delay)});
   };

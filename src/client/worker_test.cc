@@ -52,6 +52,7 @@ class TaskServer {
   // be enough.
   std::atomic<std::uint64_t> completed = 0;
   std::atomic<std::uint64_t> failed = 0;
+  std::atomic<std::uint64_t> final_failures = 0;
   std::atomic<std::uint64_t> released = 0;
   std::atomic<bool> has_lost_all = false;       // leases are in conflict
   std::atomic<bool> is_asked_for_more = false;  // after the last task
@@ -66,6 +67,7 @@ class TaskServer {
     }
     if (verb == "complete") completed += outcomes.size();
     if (verb == "fail") failed += outcomes.size();
+    if (verb == "fail" && json::parse_fail(request.body)->final) final_failures += outcomes.size();
     if (verb == "release") released += outcomes.size();
     // Like a cluster: if all elements failed with the same error, the whole call fails.
     const bool are_away = std::ranges::all_of(outcomes, [](const auto& outcome) {
@@ -149,6 +151,18 @@ TEST_F(WorkerTest, ReportsEachOfManyTasksOnce) {
   EXPECT_EQ(server.completed, 300U);
   EXPECT_EQ(server.failed, 100U);
   EXPECT_EQ(server.released, 0U);
+}
+
+TEST_F(WorkerTest, ReportsADeadTaskAsAFinalFailure) {
+  TaskServer server(2);
+  Client client = Client::create(server.url()).value();
+  const auto handle = [](const WorkTask&) -> WorkResult { return Dead{.error = "unknown order"}; };
+  Worker worker(client, "q", handle);
+  worker.start();
+  until([&] { return server.ended() == 2; });
+  worker.stop();
+  EXPECT_EQ(server.failed, 2U);
+  EXPECT_EQ(server.final_failures, 2U);
 }
 
 // The test server refuses negative and too long delays, as the real server does.

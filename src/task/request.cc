@@ -185,7 +185,30 @@ Result<void> validate(const ScheduleRequest& request) {
   TRY(validate(request.rules));
   TRY(validate_webhook(request.webhook));
   TRY(validate_headers(request.headers));
-  return validate_key(request.key);
+  TRY(validate_key(request.key));
+  if (request.on_key != OnKey::keep && request.key.empty()) {
+    return invalid("on_key", "on_key needs a key");
+  }
+  if (!request.max_wait) return ok();
+  if (request.on_key == OnKey::keep) {
+    return invalid("max_wait", R"(max_wait needs an on_key of "replace" or "postpone")");
+  }
+  if (*request.max_wait < milliseconds{0} || *request.max_wait > kMaxDelay) {
+    return invalid("max_wait", "max_wait must be 0 to 4294967295 seconds");
+  }
+  return ok();
+}
+
+std::string_view to_string(OnKey on_key) noexcept {
+  switch (on_key) {
+    case OnKey::keep:
+      return "keep";
+    case OnKey::replace:
+      return "replace";
+    case OnKey::postpone:
+      return "postpone";
+  }
+  return {};
 }
 
 Result<void> validate(const Due& due) {

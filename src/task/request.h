@@ -29,6 +29,13 @@ struct TaskEdit {
   std::optional<TaskHeaders> headers = {};  // replaces all headers
 };
 
+/// What a request does if its key already stands for a live or dead task. `keep`: nothing, the
+/// answer is that task. `replace`: the task gets the content and the due time of the request.
+/// `postpone`: the task gets only the due time. A leased task cannot change any more, so with
+/// `replace` and `postpone` its key goes to a new task.
+enum class OnKey : std::uint8_t { keep, replace, postpone };
+std::string_view to_string(OnKey on_key) noexcept;
+
 struct ScheduleRequest {
   std::string queue;
   Payload payload = {};
@@ -37,12 +44,16 @@ struct ScheduleRequest {
   std::string key = {};      // may be empty; ≤ kMaxKeyBytes of UTF-8 without control characters
   std::string webhook = {};  // Task::webhook
   TaskHeaders headers = {};
+  OnKey on_key = OnKey::keep;
+  /// The task is due at most this long after it was created, however often it is replaced or
+  /// postponed.
+  std::optional<std::chrono::milliseconds> max_wait = {};
 };
 
 /// Rejects a request that must not be stored, with the name of the field. Checks the queue name,
 /// payload size (too_large), delay (0 … kMaxDelay), due date (1970 … 9999), attempts, visibility
-/// timeout, backoff, key, webhook and headers. A duration above its limit is rejected, never
-/// shortened.
+/// timeout, backoff, key, webhook and headers, and that on_key has a key, and max_wait an on_key. A
+/// duration above its limit is rejected, never shortened.
 Result<void> validate(const ScheduleRequest& request);
 /// Also checks the other fields of a task, such as id and attempts. For tasks from another store.
 Result<void> validate(const Task& task);
@@ -54,9 +65,9 @@ Result<void> validate(const Due& due);
 Result<void> validate(const TaskRules& rules);
 Result<void> validate(const TaskEdit& edit);
 
-/// A hash of the request as it was sent, without its trace. Equal requests have equal hashes. The
-/// hash is stored with the key, so its algorithm must never change. Not for secrets: FNV-1a, 64
-/// bits.
+/// A hash of the task that the request asks for, as it was sent, without its trace. Equal requests
+/// have equal hashes. The hash is stored with the key, so its algorithm must never change. Not for
+/// secrets: FNV-1a, 64 bits.
 std::uint64_t content_hash(const ScheduleRequest& request) noexcept;
 
 /// The holder of a lease.

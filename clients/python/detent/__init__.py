@@ -36,12 +36,13 @@ from .values import (
     TaskPage,
 )
 from .webhook import verify_webhook
-from .worker import Retry, Worker, WorkTask
+from .worker import Dead, Retry, Worker, WorkTask
 
 __all__ = [
     "Client",
     "Conflict",
     "DataLoss",
+    "Dead",
     "DetentError",
     "Forbidden",
     "Internal",

@@ -128,11 +128,13 @@ class Client:
         backoff: Optional[Backoff] = None,
         webhook: Optional[str] = None,
         headers: Optional[Mapping[str, str]] = None,
+        on_key: Optional[str] = None,
+        max_wait: Optional[Duration] = None,
     ) -> ScheduledTask:
         """When it returns, the task is on the server's disk. Raises Conflict if the key stands for
-        a request with other fields."""
+        a request with other fields, unless `on_key` is "replace" or "postpone"."""
         task = NewTask(queue, payload, delay, due_at, key, priority, max_attempts,
-                       visibility_timeout, backoff, webhook, headers)
+                       visibility_timeout, backoff, webhook, headers, on_key, max_wait)
         repeat = Repeat.always if key else Repeat.never
         return ScheduledTask.from_body(
             self._http.call("POST", "/v1/tasks", task.to_body(), repeat=repeat))
@@ -252,12 +254,20 @@ class Client:
         return self._leases("complete", leases, {})
 
     def fail(
-        self, leases: Sequence[str], *, error: str = "", delay: Optional[Duration] = None
+        self,
+        leases: Sequence[str],
+        *,
+        error: str = "",
+        delay: Optional[Duration] = None,
+        final: bool = False,
     ) -> List[str]:
         """Reports a failed attempt. The task comes again after `delay`, default: its backoff.
-        Status "dead": this was the last attempt."""
+        `final`: further attempts are useless, so the task is dead now. Status "dead": the task is
+        dead, because the attempt was the last or a final one."""
         body: Body = {"error": error} if error else {}
         put_duration(body, "delay", delay)
+        if final:
+            body["final"] = True
         return self._leases("fail", leases, body)
 
     def extend(self, leases: Sequence[str], by: Duration) -> List[str]:

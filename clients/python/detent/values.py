@@ -94,8 +94,10 @@ class Backoff:
 class NewTask:
     """A task to schedule. It is due `delay` from now, or at `due_at`; by default immediately.
 
-    With a `key` you can repeat the call: the same request again returns the first task. A field
-    that is None has the value of the queue.
+    With a `key` you can repeat the call: the same request again returns the first task. With
+    `on_key` "replace" the task of the key gets this content and due time, with "postpone" only the
+    due time; either way it is due at most `max_wait` after it was first scheduled. A field that is
+    None has the value of the queue.
     """
 
     queue: str
@@ -109,9 +111,12 @@ class NewTask:
     backoff: Optional[Backoff] = None
     webhook: Optional[str] = None
     headers: Optional[Mapping[str, str]] = None
+    on_key: Optional[str] = None
+    max_wait: Optional[Duration] = None
 
     def to_body(self) -> Body:
         body: Body = {"queue": self.queue}
+        put_duration(body, "max_wait", self.max_wait)
         put_payload(body, self.payload)
         put_duration(body, "delay", self.delay)
         if self.due_at is not None:
@@ -121,7 +126,7 @@ class NewTask:
             body["backoff"] = self.backoff.to_body()
         if self.headers is not None:
             body["headers"] = dict(self.headers)
-        for name in ("key", "priority", "max_attempts", "webhook"):
+        for name in ("key", "priority", "max_attempts", "webhook", "on_key"):
             if getattr(self, name) is not None:
                 body[name] = getattr(self, name)
         return body

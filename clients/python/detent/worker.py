@@ -65,6 +65,11 @@ class Retry(Exception):
         self.delay = delay
 
 
+class Dead(Exception):
+    """Raised by a handler: the attempt failed with this error, and further attempts are useless.
+    The task is dead."""
+
+
 class WorkTask:
     """A task in the form that its handler gets: the members of LeasedTask, and `abandoned`.
 
@@ -310,8 +315,11 @@ class Worker:
         """Runs the handler. Returns the call that reports to the server."""
         leases = [task.leased.lease]
         delay: Optional[Duration] = None
+        final = False
         try:
             self._handler(task)
+        except Dead as dead:
+            text, final = str(dead), True
         except Retry as retry:
             text, delay = str(retry), _within_limits(retry.delay)
         except Exception as raised:
@@ -319,6 +327,8 @@ class Worker:
         else:
             return lambda: self._try("complete", leases, {})
         body: Body = {"error": text.encode(errors="replace").decode()}  # only text that JSON allows
+        if final:
+            body["final"] = True
         try:
             put_duration(body, "delay", delay)
         except Exception as wrong:  # an invalid delay

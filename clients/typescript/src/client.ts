@@ -184,12 +184,16 @@ export class Client {
   }
 
   /** Reports a failed attempt. The task comes again after `delay`, default: its backoff. Status
-   *  "dead": this was the last attempt. */
+   *  "dead": this was the last attempt. `final`: further attempts are useless, so the task is dead
+   *  now. */
   async fail(
     leases: readonly string[],
-    { error, delay, ...options }: CallOptions & { error?: string; delay?: Duration | undefined } = {},
+    { error, delay, final, ...options }: CallOptions & {
+      error?: string; delay?: Duration | undefined; final?: boolean;
+    } = {},
   ): Promise<LeaseStatus[]> {
-    return this.statuses('fail', leases, toBody({ error: error || undefined, delay }), options);
+    const body = toBody({ error: error || undefined, delay, final: final || undefined });
+    return this.statuses('fail', leases, body, options);
   }
 
   /** The leases end `by` from now, or at their old end if that is later. */

@@ -44,5 +44,5 @@ export type {
 } from './values.js';
 export { verifyWebhook } from './webhook.js';
 export type { VerifyOptions } from './webhook.js';
-export { Retry, Worker } from './worker.js';
+export { Dead, Retry, Worker } from './worker.js';
 export type { Handler, WorkerOptions, WorkTask } from './worker.js';

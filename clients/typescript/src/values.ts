@@ -34,11 +34,15 @@ interface TaskRules {
 }
 
 /** A task to schedule. With a `key` you can repeat the call: the same request again returns the
- *  first task. A field that is not given has the value of the queue. */
+ *  first task. With `onKey` "replace" the task of the key gets this content and due time, with
+ *  "postpone" only the due time; either way it is due at most `maxWait` after it was first scheduled.
+ *  A field that is not given has the value of the queue. */
 export interface NewTask extends Due, TaskRules {
   queue: string;
   payload?: unknown;
   key?: string | undefined;
+  onKey?: 'keep' | 'replace' | 'postpone' | undefined;
+  maxWait?: Duration | undefined;
   webhook?: string | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
 }
@@ -170,7 +174,7 @@ function toInstant(instant: Instant): string | number {
 
 const durations = new Set([
   'delay', 'visibility_timeout', 'retention', 'key_retention', 'every', 'jitter', 'misfire_grace',
-  'wait', 'by', 'initial', 'max',
+  'wait', 'by', 'initial', 'max', 'max_wait',
 ]);
 const instants = new Set(['due_at', 'due_after', 'due_before', 'anchor', 'start', 'end']);
 

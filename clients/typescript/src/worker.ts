@@ -37,6 +37,12 @@ export class Retry extends Error {
   }
 }
 
+/** Thrown by a handler: the attempt failed with this error, and further attempts are useless. The task
+ *  is dead. */
+export class Dead extends Error {
+  override name = 'Dead';
+}
+
 /** A task in the form that its handler gets. */
 export interface WorkTask extends LeasedTask {
   /** Aborted when the result is no longer wanted: the lease was lost, or stop() no longer waits. The
@@ -264,8 +270,10 @@ export class Worker {
       return () => this.try('complete', [task.lease], {});
     } catch (thrown) {
       const retry = thrown instanceof Retry ? thrown : undefined;
-      const error = (retry ? retry.message : String(thrown)).replace(/\p{Surrogate}/gu, '?');
-      const body = toBody({ error, delay: withinLimits(retry?.delay) });
+      const final = thrown instanceof Dead || undefined;
+      const text = thrown instanceof Retry || thrown instanceof Dead ? thrown.message : String(thrown);
+      const error = text.replace(/\p{Surrogate}/gu, '?');
+      const body = toBody({ error, delay: withinLimits(retry?.delay), final });
       return () => this.try('fail', [task.lease], body);
     }
   }

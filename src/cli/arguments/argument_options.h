@@ -45,6 +45,35 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name,
 CLI::Option* add_duration(CLI::App& app, const std::string& name,
                           std::optional<std::chrono::milliseconds>& duration);
 
+/// The number of words of an enum, whose values count from 0.
+template <class Enum>
+inline constexpr std::size_t kCount = 0;
+
+/// The words of an enum, joined by `between`.
+template <class Enum>
+std::string all_words(const char* between) {
+  std::string words;
+  for (std::size_t i = 0; i < kCount<Enum>; ++i) {
+    words += (words.empty() ? "" : between) + std::string(to_string(static_cast<Enum>(i)));
+  }
+  return words;
+}
+
+/// Reads the word of an enumerator. The error lists the allowed words.
+template <class Enum>
+Result<Enum> parse_word(const std::string& text) {
+  for (std::size_t i = 0; i < kCount<Enum>; ++i) {
+    if (to_string(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
+  }
+  return Error{ErrorCode::invalid_argument, "must be one of: " + all_words<Enum>(", "), ""};
+}
+
+/// Adds an option whose value is one of the words of an enum.
+template <class Enum, class Take>
+CLI::Option* add_word(CLI::App& command, const std::string& name, Take take) {
+  return add_parsed<Enum>(command, name, parse_word<Enum>, take)->type_name(all_words<Enum>("|"));
+}
+
 /// Adds an option for a whole number in `range`. `number` is a number with the default, or an
 /// optional number without a default.
 template <class Number>

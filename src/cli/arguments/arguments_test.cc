@@ -277,6 +277,10 @@ TEST(Arguments, AnErrorAboutAValueNamesItsOption) {
       {{"lease", "q", "--wait", "soon"}, "--wait"},
       {{"complete"}, "LEASE"},
       {{"fail", "1-2", "--delay", "1 day"}, "--delay"},
+      {{"fail", "1-2", "--delay", "1s", "--final"}, "--final"},
+      {{"put", "q", "1", "--key", "k", "--on-key", "drop"}, "--on-key"},
+      {{"put", "q", "1", "--on-key", "replace"}, "--key"},
+      {{"put", "q", "1", "--key", "k", "--max-wait", "1m"}, "--on-key"},
       {{"serve", "--http", "7070"}, "--http"},
       {{"serve", "--beanstalk", "11300"}, "--beanstalk"},
       {{"serve", "--http", ":7070"}, "--http"},
@@ -352,6 +356,15 @@ TEST(Arguments, LeaseReadsEveryOption) {
   EXPECT_EQ(command_of<LeaseCommand>({"lease", "q"}).options.wait, milliseconds{0});
 }
 
+TEST(Arguments, PutChangesTheTaskOfAKey) {
+  const auto put = command_of<PutCommand>(
+      {"put", "q", "1", "--key", "k", "--on-key", "postpone", "--max-wait", "5m"});
+  EXPECT_EQ(put.task.on_key, client::NewTask::OnKey::postpone);
+  EXPECT_EQ(put.task.max_wait, milliseconds{300'000});
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "1", "--key", "k"}).task.on_key,
+            client::NewTask::OnKey::keep);
+}
+
 TEST(Arguments, CompleteAndFailTakeManyLeases) {
   EXPECT_EQ(command_of<CompleteCommand>({"complete", "1-2", "x", "1-3"}).leases,
             (std::vector<std::string>{"1-2", "x", "1-3"}));
@@ -360,6 +373,8 @@ TEST(Arguments, CompleteAndFailTakeManyLeases) {
   EXPECT_EQ(fail.leases, (std::vector<std::string>{"1-2", "1-3"}));
   EXPECT_EQ(fail.options.delay, milliseconds{3'600'000});
   EXPECT_EQ(fail.options.error, "no, route");
+  EXPECT_FALSE(fail.options.final);
+  EXPECT_TRUE(command_of<FailCommand>({"fail", "1-2", "--final"}).options.final);
 }
 
 TEST(Arguments, TheServerMayBeNamedBeforeOrAfterTheCommand) {

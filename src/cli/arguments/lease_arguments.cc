@@ -57,6 +57,9 @@ void add_by_lease(CLI::App& app, ClientCall& call, LeaseArguments& parsed) {
       ->description("Make the tasks due again after this time; default: the backoff of each task");
   fail->add_option("--error", parsed.fail.options.error, "Reason of the failure, shown to people")
       ->type_name("TEXT");
+  fail->add_flag("--final", parsed.fail.options.final,
+                 "Make the tasks dead now, because further attempts are useless")
+      ->excludes("--delay");
   asks(*fail, call, parsed.fail);
   fail->footer("Example:\n  detent fail 3-17 --error 'no route to host' --delay 5m");
 

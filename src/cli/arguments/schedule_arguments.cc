@@ -12,6 +12,17 @@
 
 namespace detent::cli {
 
+template <>
+inline constexpr std::size_t kCount<client::NewSchedule::Gap> = 2;
+template <>
+inline constexpr std::size_t kCount<client::NewSchedule::Repeat> = 3;
+template <>
+inline constexpr std::size_t kCount<client::NewSchedule::Misfire> = 3;
+template <>
+inline constexpr std::size_t kCount<client::NewSchedule::Overlap> = 3;
+template <>
+inline constexpr std::size_t kCount<client::CalendarRule::MonthEnd> = 2;
+
 namespace {
 
 using client::CalendarRule;
@@ -21,44 +32,6 @@ using client::NewSchedule;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxNext = 1'000;
-
-/// The number of words of an enum.
-template <class Enum>
-constexpr std::size_t kCount = 0;
-template <>
-constexpr std::size_t kCount<NewSchedule::Gap> = 2;
-template <>
-constexpr std::size_t kCount<NewSchedule::Repeat> = 3;
-template <>
-constexpr std::size_t kCount<NewSchedule::Misfire> = 3;
-template <>
-constexpr std::size_t kCount<NewSchedule::Overlap> = 3;
-template <>
-constexpr std::size_t kCount<CalendarRule::MonthEnd> = 2;
-
-/// The words of an enum, joined by `between`.
-template <class Enum>
-std::string all_words(const char* between) {
-  std::string words;
-  for (std::size_t i = 0; i < kCount<Enum>; ++i) {
-    words += (words.empty() ? "" : between) + std::string(to_string(static_cast<Enum>(i)));
-  }
-  return words;
-}
-
-/// Reads the word of an enumerator. The error lists the allowed words.
-template <class Enum>
-Result<Enum> parse_word(const std::string& text) {
-  for (std::size_t i = 0; i < kCount<Enum>; ++i) {
-    if (to_string(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
-  }
-  return Error{ErrorCode::invalid_argument, "must be one of: " + all_words<Enum>(", "), ""};
-}
-
-template <class Enum, class Take>
-CLI::Option* add_word(CLI::App& command, const std::string& name, Take take) {
-  return add_parsed<Enum>(command, name, parse_word<Enum>, take)->type_name(all_words<Enum>("|"));
-}
 
 /// "3 months", "month", "1 year".
 Result<CalendarRule> parse_calendar(const std::string& text) {

@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "cli/arguments/argument_values.h"
+#include "client/client_values.h"
 #include "task/limits.h"
 
 namespace detent::cli {
+
+template <>
+inline constexpr std::size_t kCount<client::NewTask::OnKey> = 3;
 
 namespace {
 
@@ -67,10 +71,22 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
   command->add_flag("--bytes", put.bytes,
                     "Treat the payload as bytes, even if it is or begins like JSON");
   add_due(*command, put.task.due);
-  command
-      ->add_option("--key", put.task.key,
-                   "Name of the task in its queue; a second put with it gives the same task")
-      ->type_name("KEY");
+  CLI::Option* const key =
+      command
+          ->add_option("--key", put.task.key,
+                       "Name of the task in its queue; a second put with it gives the same task")
+          ->type_name("KEY");
+  CLI::Option* const on_key = add_word<client::NewTask::OnKey>(
+      *command, "--on-key", [&put](client::NewTask::OnKey on_key) { put.task.on_key = on_key; });
+  on_key
+      ->description(
+          "What happens if the key already has a task: replace changes the task, postpone "
+          "changes only its due time")
+      ->needs(key)
+      ->default_str("keep");
+  add_duration(*command, "--max-wait", put.task.max_wait)
+      ->description("Longest time from the first put of the key until its task is due")
+      ->needs(on_key);
   add_priority(*command, put.task.priority);
   add_number(*command, "--max-attempts", put.task.max_attempts, {1, kMaxAttempts})
       ->description("Number of attempts before the task is dead");

@@ -372,6 +372,99 @@ TEST_F(EngineKeys, ADamagedKeyDoesNotKeepItsTaskFromEnding) {
 
 // ---- read ahead ----
 
+// ---- another on_key than keep ----
+
+TEST_F(EngineKeys, AReplacementGivesTheWaitingTaskItsContentAndDueTime) {
+  const TaskId id = schedule(keyed("q", 1h));
+  ScheduleRequest other = keyed("q", 2h);
+  other.payload = {Payload::Kind::json, "2"};
+  other.rules.priority = 7;
+  other.webhook = "https://hook.example";
+  other.headers = {{"X-A", "1"}};
+  other.on_key = OnKey::replace;
+  expect_found(other, id, TaskState::scheduled);
+  const Task task = engine_->get(id).value().task;
+  EXPECT_EQ(task.payload.data, "2");
+  EXPECT_EQ(task.rules.priority, 7u);
+  EXPECT_EQ(task.webhook, "https://hook.example");
+  EXPECT_EQ(task.headers, other.headers);
+  EXPECT_EQ(task.due_at, wall_now() + 2h);
+  EXPECT_EQ(live_tasks("q"), 1u);
+  // From now on, the key stands for the new content.
+  other.on_key = OnKey::keep;
+  expect_found(other, id, TaskState::scheduled);
+  expect_conflict(keyed("q", 1h));
+  ASSERT_TRUE(engine_->cancel(id));
+  settle();
+  EXPECT_EQ(engine_->queue("q").value().bytes, 0u);
+}
+
+TEST_F(EngineKeys, APostponementMovesOnlyTheDueTimeAndNotPastTheLongestWait) {
+  const TaskId id = schedule(keyed("q", 30s));
+  const std::string payload = engine_->get(id).value().task.payload.data;
+  ScheduleRequest later = keyed("q", 30s);
+  later.payload = {Payload::Kind::json, "\"ignored\""};
+  later.on_key = OnKey::postpone;
+  later.max_wait = 1min;
+  const WallTime first = wall_now();
+  for (int i = 0; i < 2; ++i) {
+    advance(20s);
+    EXPECT_EQ(again(later).task.due_at, std::min(wall_now() + 30s, first + 1min));
+  }
+  EXPECT_EQ(engine_->get(id).value().task.payload.data, payload);
+  advance(20s);
+  EXPECT_EQ(lease_ids("q", 10), std::vector{id});
+}
+
+TEST_F(EngineKeys, AReadyTaskThatWasNotHandedOutWaitsAgain) {
+  const TaskId id = schedule(keyed("q", 0ms));
+  ScheduleRequest later = keyed("q", 30s);
+  later.on_key = OnKey::postpone;
+  expect_found(later, id, TaskState::scheduled);
+  EXPECT_TRUE(lease_ids("q", 10).empty());
+}
+
+TEST_F(EngineKeys, AChangeDuringTheWorkMakesANewTaskThatTakesTheKey) {
+  const TaskId first = schedule(keyed("q", 0ms));
+  const LeasedTask leased = lease("q").at(0);
+  ScheduleRequest change = keyed("q", 30s);
+  change.on_key = OnKey::postpone;
+  const TaskSnapshot second = again(change);
+  EXPECT_FALSE(second.was_there);
+  EXPECT_NE(second.task.id, first);
+  EXPECT_EQ(engine_->get(first).value().task.key, "");
+  EXPECT_EQ(engine_->id_of_key("q", "k").value(), second.task.id);
+  // The end of the first task leaves the key with the second.
+  EXPECT_EQ(complete(leased.lease), LeaseOutcome::done);
+  EXPECT_EQ(engine_->id_of_key("q", "k").value(), second.task.id);
+  expect_found(change, second.task.id, TaskState::scheduled);
+}
+
+TEST_F(EngineKeys, ARefusedChangeLeavesTheKeyWithTheLeasedTask) {
+  const TaskId first = schedule(keyed("q", 0ms));
+  ASSERT_EQ(lease_ids("q", 1), std::vector{first});
+  ASSERT_TRUE(engine_->set_queue("q", QueueSettings{.max_tasks = 1}));
+  ScheduleRequest change = keyed("q", 30s);
+  change.on_key = OnKey::replace;
+  EXPECT_EQ(engine_->schedule(change).error().code, ErrorCode::resource_exhausted);
+  EXPECT_EQ(engine_->id_of_key("q", "k").value(), first);
+  settle();
+  engine_->check_invariants();
+}
+
+TEST_F(EngineKeys, AChangeMakesADeadTaskLiveAndAnEndedTaskNew) {
+  ScheduleRequest change = keyed("q", 0ms);
+  change.on_key = OnKey::replace;
+  const TaskId id = schedule(change);
+  EXPECT_EQ(engine_->bury(lease("q").at(0).lease, "no"), LeaseOutcome::dead);
+  expect_found(change, id, TaskState::ready);
+  EXPECT_EQ(engine_->get(id).value().task.attempts, 0u);
+  EXPECT_EQ(complete(lease("q").at(0).lease), LeaseOutcome::done);
+  const TaskSnapshot next = again(change);  // although the key still stands for the completed task
+  EXPECT_FALSE(next.was_there);
+  EXPECT_NE(next.task.id, id);
+}
+
 TEST_F(EngineKeys, ManyAreCancelledByKeyAfterTwoReads) {
   std::vector<std::string> keys;
   for (int i = 0; i < 100; ++i) {

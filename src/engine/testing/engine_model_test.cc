@@ -23,6 +23,8 @@ struct ModelTask {
   std::optional<LeaseToken> lease = {};
   WallTime lease_until{};
   bool webhook = false;  // of its own
+  std::string key = {};
+  WallTime created_at{};
 };
 
 constexpr std::uint32_t kMostAttempts = 3;
@@ -66,6 +68,10 @@ class EngineModel : public EngineFixture {
       ASSERT_EQ(view->task.due_at, task.due_at);
       ASSERT_EQ(view->task.attempts, task.attempts);
       ASSERT_EQ(view->task.rules.priority, task.priority);
+      ASSERT_EQ(view->task.key, task.key);
+      if (!task.key.empty()) {
+        ASSERT_EQ(engine_->id_of_key(task.queue, task.key).value(), id);
+      }
     }
     for (const QueueStats& queue : engine_->stats().queues) {
       ASSERT_EQ(queue.scheduled + queue.ready + queue.leased, counts[queue.queue].first);
@@ -88,7 +94,7 @@ class EngineModel : public EngineFixture {
   }
 
   void step() {
-    switch (rng_.below(18)) {
+    switch (rng_.below(19)) {
       case 0:
       case 1:
       case 2:
@@ -117,6 +123,8 @@ class EngineModel : public EngineFixture {
         return rng_.below(2) == 0 ? do_change_queue() : do_change_webhook();
       case 16:
         return rng_.below(2) == 0 ? do_redrive_queue() : do_redrive();
+      case 17:
+        return do_schedule_over();
       default:
         if (rng_.below(8) == 0) return do_purge();
         if (rng_.below(4) == 0) return do_crash();
@@ -140,19 +148,55 @@ class EngineModel : public EngineFixture {
     if (std::exchange(task.dead, false)) task.attempts = 0;
   }
 
-  void do_schedule() {
+  ScheduleRequest any_request() {
     ScheduleRequest asked = request(queue(), delay());
     asked.rules = {.priority = rng_.below(3),
                    .max_attempts = kMostAttempts,
                    .visibility_timeout = 10s,
                    .backoff = Backoff{.initial = 0ms, .max = 0ms}};
-    const bool webhook = rng_.below(3) == 0;
-    if (webhook) asked.webhook = kUrl;
+    if (rng_.below(3) == 0) asked.webhook = kUrl;
+    return asked;
+  }
+  void note_new(TaskId id, const ScheduleRequest& asked, WallTime due_at) {
+    tasks_[id] = {.queue = asked.queue,
+                  .due_at = due_at,
+                  .priority = asked.rules.priority,
+                  .webhook = !asked.webhook.empty(),
+                  .key = asked.key,
+                  .created_at = wall_now()};
+  }
+  void do_schedule() {
+    const ScheduleRequest asked = any_request();
     const TaskSnapshot view = engine_->schedule(asked).value();
-    tasks_[view.task.id] = {.queue = asked.queue,
-                            .due_at = wall_now() + std::get<milliseconds>(asked.due),
-                            .priority = asked.rules.priority,
-                            .webhook = webhook};
+    note_new(view.task.id, asked, wall_now() + std::get<milliseconds>(asked.due));
+  }
+  /// Replaces or postpones the task of a key. Two keys a queue, so that most have a task.
+  void do_schedule_over() {
+    ScheduleRequest asked = any_request();
+    asked.key = rng_.below(2) == 0 ? "a" : "b";
+    asked.on_key = rng_.below(2) == 0 ? OnKey::replace : OnKey::postpone;
+    if (rng_.below(2) == 0) asked.max_wait = delay();
+    const auto holder = std::ranges::find_if(tasks_, [&](const Entry& entry) {
+      return entry.second.queue == asked.queue && entry.second.key == asked.key;
+    });
+    const bool is_change = holder != tasks_.end() && !holder->second.lease;
+    WallTime due_at = wall_now() + std::get<milliseconds>(asked.due);
+    const WallTime first = is_change ? holder->second.created_at : wall_now();
+    if (asked.max_wait) due_at = std::min(due_at, first + *asked.max_wait);
+    const TaskSnapshot view = engine_->schedule(asked).value();
+    ASSERT_EQ(view.was_there, is_change);
+    if (!is_change) {
+      if (holder != tasks_.end()) holder->second.key.clear();
+      return note_new(view.task.id, asked, due_at);
+    }
+    ASSERT_EQ(view.task.id, holder->first);
+    ModelTask& task = holder->second;
+    revive(task);
+    task.due_at = due_at;
+    if (asked.on_key == OnKey::postpone) return;
+    task.priority = asked.rules.priority;
+    task.webhook = !asked.webhook.empty();
+    task.attempts = 0;
   }
   enum class Taker : std::uint8_t { worker, deliverer };
   Taker taker_of(const ModelTask& task) const {

@@ -41,9 +41,15 @@ Result<TaskSnapshot> TaskVerbs::schedule(ScheduleRequest request) {
 
 Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
   Queue& queue = parts_.queues.queue_of(request.queue);
-  if (!request.key.empty()) {
+  std::optional<FoundTask> holder;  // of the key, if the request is to change it
+  if (!request.key.empty() && request.on_key == OnKey::keep) {
     ASSIGN_OR_RETURN(std::optional<TaskSnapshot> first, find_by_key(request, queue));
     if (first) return *std::move(first);
+  } else if (!request.key.empty()) {
+    ASSIGN_OR_RETURN(holder, holder_of_key(request, queue));
+    if (holder && next_state(holder->state, TaskVerb::move)) {
+      return change_holder(*std::move(holder), std::move(request), queue);
+    }
   }
   Result<void> allowed = expect_intake();
   if (allowed) allowed = check_quota(queue, request.payload.data.size());
@@ -56,6 +62,7 @@ Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
   }
   parts_.records.note_id(parts_.records.last_id().next());
   parts_.queues.note_change(queue);
+  if (holder) take_key_from(*std::move(holder), queue);
   queue.record.bytes += request.payload.data.size();
   ++queue.accepted;
   parts_.news.count(queue, &TaskCounters::scheduled);
@@ -66,7 +73,7 @@ Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
                                .content = content_hash(request),
                                .expires_at = std::nullopt});
   }
-  const Deadline deadline = parts_.time.deadline_of(request.due);
+  const Deadline deadline = deadline_of(request, parts_.time.wall_now());
   Task task{.id = parts_.records.last_id(),
             .queue = std::move(request.queue),
             .payload = {},
@@ -119,6 +126,72 @@ Result<std::optional<TaskSnapshot>> TaskVerbs::find_by_key(const ScheduleRequest
     return std::move(found).error();
   }
   return std::optional<TaskSnapshot>(std::move(first));
+}
+
+/// The live or dead task of the key. No value: the request makes a new task.
+Result<std::optional<FoundTask>> TaskVerbs::holder_of_key(const ScheduleRequest& request,
+                                                          const Queue& queue) {
+  if (queue.record.number == 0) return std::optional<FoundTask>();
+  ASSIGN_OR_RETURN(
+      const std::optional<KeyRecord> record,
+      parts_.records.keys().find(queue.record.number, request.key, parts_.time.wall_now()));
+  if (!record || record->expires_at) return std::optional<FoundTask>();
+  Result<FoundTask> found = parts_.tasks.find(record->id);
+  // If the task is gone, it was set aside as damaged.
+  if (!found && found.error().code == ErrorCode::not_found) return std::optional<FoundTask>();
+  if (!found) return std::move(found).error();
+  return std::optional(*std::move(found));
+}
+
+/// Replaces or postpones a task that is not leased.
+Result<TaskSnapshot> TaskVerbs::change_holder(FoundTask found, ScheduleRequest request,
+                                              Queue& queue) {
+  Task& task = found.stored.task;
+  const Deadline deadline = deadline_of(request, task.created_at);
+  if (request.on_key == OnKey::replace) {
+    const std::uint64_t content = content_hash(request);
+    TRY(replace_payload(queue, task, std::move(request.payload)));
+    task.rules = request.rules;
+    task.webhook = std::move(request.webhook);
+    task.headers = std::move(request.headers);
+    task.attempts = 0;
+    parts_.records.keys().put({.queue = queue.record.number,
+                               .key = task.key,
+                               .id = task.id,
+                               .content = content,
+                               .expires_at = std::nullopt});
+  }
+  TaskSnapshot view = parts_.transitions.reschedule(std::move(found), TaskVerb::move, deadline);
+  view.task.payload = {};
+  view.was_there = true;
+  return view;
+}
+
+/// The leased task goes on without its key, which is free for a new task.
+void TaskVerbs::take_key_from(FoundTask found, Queue& queue) {
+  DETENT_CHECK(found.state == TaskState::leased && found.loaded != nullptr);
+  found.loaded->has_key = false;
+  found.stored.task.key.clear();
+  const Place place = found.stored.place;
+  parts_.records.put(queue, place, std::move(found.stored));
+}
+
+/// The due time that the request asks for, but at most its `max_wait` after the task was created.
+Deadline TaskVerbs::deadline_of(const ScheduleRequest& request, WallTime created_at) const {
+  const Deadline asked = parts_.time.deadline_of(request.due);
+  if (!request.max_wait || asked.due_at <= created_at + *request.max_wait) return asked;
+  return parts_.time.dated(created_at + *request.max_wait);
+}
+
+Result<void> TaskVerbs::replace_payload(Queue& queue, Task& task, Payload payload) {
+  const std::size_t before = task.payload.data.size();
+  const std::size_t after = payload.data.size();
+  if (after > before) TRY(check_bytes(queue, after - before));
+  DETENT_CHECK(queue.record.bytes >= before);
+  queue.record.bytes += after;
+  queue.record.bytes -= before;
+  task.payload = std::move(payload);
+  return ok();
 }
 
 Result<bool> TaskVerbs::restore(Task task) {
@@ -242,14 +315,7 @@ Result<TaskSnapshot> TaskVerbs::edit(TaskId id, const TaskEdit& edit) {
   if (!next_state(found.state, verb)) return not_allowed(id, found.state);
   Task& task = found.stored.task;
   if (edit.payload) {
-    Queue& queue = parts_.queues.queue_of(task.queue);
-    const std::size_t before = task.payload.data.size();
-    const std::size_t after = edit.payload->data.size();
-    if (after > before) TRY(check_bytes(queue, after - before));
-    DETENT_CHECK(queue.record.bytes >= before);
-    queue.record.bytes += after;
-    queue.record.bytes -= before;
-    task.payload = *edit.payload;
+    TRY(replace_payload(parts_.queues.queue_of(task.queue), task, *edit.payload));
   }
   task.rules.priority = edit.priority.value_or(task.rules.priority);
   if (edit.webhook) task.webhook = *edit.webhook;

@@ -19,9 +19,10 @@ class TaskVerbs : public VerbGroup {
   using VerbGroup::VerbGroup;
 
   /// Accepts a task and gives it an id. If the key already stands for a task, the answer is that
-  /// task in its present state, and no task is added. The answer has no payload. Errors: as
-  /// validate(ScheduleRequest); conflict if the task of the key was requested with other content;
-  /// resource_exhausted if the queue is at its quota; as expect_intake().
+  /// task in its present state, and no task is added. With another `on_key` than `keep`, a task
+  /// that is not leased is changed first. The answer has no payload. Errors: as
+  /// validate(ScheduleRequest); conflict if `on_key` is `keep` and the task was requested with
+  /// other content; resource_exhausted if the queue is at its quota; as expect_intake().
   Result<TaskSnapshot> schedule(ScheduleRequest request);
   /// Errors: the error of the TaskIntake while it is closed. schedule() checks it. restore() does
   /// not, because it also brings tasks back from an external scheduler.
@@ -69,6 +70,12 @@ class TaskVerbs : public VerbGroup {
   /// Accepts a request that is valid and belongs to this engine.
   Result<TaskSnapshot> accept(ScheduleRequest request);
   Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);
+  Result<std::optional<FoundTask>> holder_of_key(const ScheduleRequest& request,
+                                                 const Queue& queue);
+  Result<TaskSnapshot> change_holder(FoundTask found, ScheduleRequest request, Queue& queue);
+  void take_key_from(FoundTask found, Queue& queue);
+  Deadline deadline_of(const ScheduleRequest& request, WallTime created_at) const;
+  Result<void> replace_payload(Queue& queue, Task& task, Payload payload);
   Result<std::uint64_t> claim_key(const Queue& queue, Task& task);
   Result<void> check_quota(const Queue& queue, std::size_t payload_bytes) const;
   Result<void> check_bytes(const Queue& queue, std::size_t more) const;

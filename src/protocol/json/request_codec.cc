@@ -13,6 +13,9 @@
 
 namespace detent::json {
 
+template <>
+struct Words<OnKey> : WordList<OnKey::keep, OnKey::replace, OnKey::postpone> {};
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -56,13 +59,13 @@ struct DueField {
 };
 
 using ScheduleDue = DueField<&ScheduleRequest::due, Presence::sparse>;
-using ScheduleFields =
-    RequestBody<ScheduleRequest, Required<"queue", &ScheduleRequest::queue>,
-                PayloadField<&ScheduleRequest::payload>, OnlyWritten<ScheduleDue>,
-                Part<&ScheduleRequest::rules, RuleFields>, OnlyRead<ScheduleDue>,
-                Sparse<"key", &ScheduleRequest::key>,
-                Sparse<"webhook", &ScheduleRequest::webhook, WebhookUrl>,
-                Sparse<"headers", &ScheduleRequest::headers>>;
+using ScheduleFields = RequestBody<
+    ScheduleRequest, Required<"queue", &ScheduleRequest::queue>,
+    PayloadField<&ScheduleRequest::payload>, OnlyWritten<ScheduleDue>,
+    Part<&ScheduleRequest::rules, RuleFields>, OnlyRead<ScheduleDue>,
+    Sparse<"key", &ScheduleRequest::key>, Sparse<"webhook", &ScheduleRequest::webhook, WebhookUrl>,
+    Sparse<"headers", &ScheduleRequest::headers>, Sparse<"on_key", &ScheduleRequest::on_key>,
+    Duration<"max_wait", &ScheduleRequest::max_wait, kMaxDelay>>;
 
 using EditFields =
     RequestBody<TaskEdit, DueField<&TaskEdit::due, Presence::sparse>,
@@ -110,8 +113,9 @@ struct CompleteCall {
   LeaseList leases;
 };
 using CompleteFields = LeaseCallFields<CompleteCall>;
-using FailFields = LeaseCallFields<FailCall, Duration<"delay", &Failure::delay, kMaxDelay>,
-                                   Sparse<"error", &Failure::error>>;
+using FailFields =
+    LeaseCallFields<FailCall, Duration<"delay", &Failure::delay, kMaxDelay>,
+                    Sparse<"error", &Failure::error>, Sparse<"final", &Failure::final>>;
 using ExtendFields =
     LeaseCallFields<ExtendCall, Duration<"by", &ExtendCall::by, kMaxVisibilityTimeout, kRequired>>;
 using ReleaseFields = LeaseCallFields<ReleaseCall, Duration<"delay", &Release::delay, kMaxDelay>,
@@ -250,7 +254,13 @@ std::string render_complete(std::span<const std::string> leases) {
   return CompleteFields::render(leases, CompleteCall());
 }
 
-Result<FailCall> parse_fail(std::string_view body) { return FailFields::parse(body); }
+Result<FailCall> parse_fail(std::string_view body) {
+  Result<FailCall> call = FailFields::parse(body);
+  if (call && call->final && call->delay) {
+    return refused("final", "give a delay or final, not both");
+  }
+  return call;
+}
 
 std::string render_fail(std::span<const std::string> leases, const Failure& failure) {
   return FailFields::render(leases, failure);

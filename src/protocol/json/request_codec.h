@@ -91,11 +91,12 @@ std::string render_complete(std::span<const std::string> leases);
 struct Failure {
   std::optional<std::chrono::milliseconds> delay;  // if not set: each task's backoff
   std::string error;                               // a text for people; may be empty
+  bool final = false;  // the tasks are dead now; not together with `delay`
 };
 struct FailCall : Failure {
   LeaseList leases;
 };
-/// The body of `POST /v1/leases/fail`.
+/// The body of `POST /v1/leases/fail`. Errors: invalid_argument for `delay` and `final` together.
 Result<FailCall> parse_fail(std::string_view body);
 std::string render_fail(std::span<const std::string> leases, const Failure& failure);
 

@@ -31,8 +31,10 @@ TEST(ParseSchedule, ReadsEveryField) {
   const auto request = parse_schedule(R"({
     "backoff": {"max": "PT10M", "initial_ms": 250}, "visibility_timeout": "90s", "priority": 0,
     "max_attempts": 3, "delay": "1h", "payload_base64": "AP8=", "queue": "mail",
-    "key": "order \u00e9"})");
+    "key": "order \u00e9", "on_key": "postpone", "max_wait": "5m"})");
   ASSERT_TRUE(request);
+  EXPECT_EQ(request->on_key, OnKey::postpone);
+  EXPECT_EQ(request->max_wait, milliseconds{300'000});
   EXPECT_EQ(request->key, "order \xC3\xA9");
   EXPECT_EQ(request->payload, (Payload{Payload::Kind::bytes, std::string("\0\xFF", 2)}));
   EXPECT_EQ(request->due, Due{milliseconds{3'600'000}});
@@ -140,6 +142,8 @@ constexpr Wrong kWrongMembers[] = {
     {R"("key":5)", "key"},
     {R"("key":null)", "key"},
     {R"("key":"a","key":"a")", "key"},
+    {R"("key":"a","on_key":"drop")", "on_key"},
+    {R"("key":"a","on_key":"replace","max_wait":5)", "max_wait"},
     {R"("webhook":5)", "webhook"},
     {R"("webhook":"")", "webhook"},
     {R"("webhook":{"url":"http://a"})", "webhook"},
@@ -317,6 +321,8 @@ TEST(ParseFail, ReadsEveryField) {
   EXPECT_EQ(call->leases.size(), 1U);
   EXPECT_EQ(call->delay, milliseconds{300'000});
   EXPECT_EQ(call->error, "no route\n");
+  EXPECT_FALSE(call->final);
+  EXPECT_TRUE(parse_fail(R"({"leases":[],"final":true})")->final);
   const auto least = parse_fail(R"({"leases":[]})");
   ASSERT_TRUE(least);
   EXPECT_EQ(least->delay, std::nullopt);
@@ -326,6 +332,8 @@ TEST(ParseFail, EveryWrongFieldIsNamed) {
   EXPECT_EQ(parse_fail(R"({"leases":[],"delay":5})").error().field, "delay");
   EXPECT_EQ(parse_fail(R"({"leases":[],"error":5})").error().field, "error");
   EXPECT_EQ(parse_fail(R"({"leases":[],"by":"5s"})").error().field, "by");
+  EXPECT_EQ(parse_fail(R"({"leases":[],"final":"yes"})").error().field, "final");
+  EXPECT_EQ(parse_fail(R"({"leases":[],"final":true,"delay":"0s"})").error().field, "final");
   EXPECT_EQ(parse_fail(R"({"error":"x"})").error().field, "leases");
 }
 
@@ -424,12 +432,14 @@ TEST(RenderRequest, LeasesComeBackAsTheyWere) {
   const LeaseList expected{LeaseToken{1, 2}, std::nullopt};
   EXPECT_EQ(parse_complete(render_complete(leases)), expected);
 
-  const auto failed = parse_fail(render_fail(leases, {milliseconds{5}, "why\n"}));
+  const auto failed = parse_fail(render_fail(leases, {.delay = milliseconds{5}, .error = "why\n"}));
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->leases, expected);
   EXPECT_EQ(failed->delay, milliseconds{5});
   EXPECT_EQ(failed->error, "why\n");
   EXPECT_EQ(parse_fail(render_fail(leases, {}))->delay, std::nullopt);
+  EXPECT_FALSE(parse_fail(render_fail(leases, {}))->final);
+  EXPECT_TRUE(parse_fail(render_fail(leases, {.final = true}))->final);
 }
 
 }  // namespace

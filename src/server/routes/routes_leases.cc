@@ -136,6 +136,7 @@ void Routes::fail(const Call& call) {
   auto answer = answer_ends(request->leases, SpanStep::fail, options_.tracer);
   const auto fail_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
     return each_lease(engine, caller, request.leases, [&](LeaseToken lease) {
+      if (request.final) return engine.bury(lease, request.error);
       return engine.fail({.lease = lease, .delay = request.delay, .error = request.error});
     });
   };

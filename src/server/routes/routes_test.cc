@@ -61,6 +61,41 @@ TEST_F(RoutesTest, AFailedTaskComesBackAndIsDeadAtTheEnd) {
   EXPECT_NE(send("GET", "/v1/tasks/" + id).body.find(R"("state":"dead")"), std::string::npos);
 }
 
+TEST_F(RoutesTest, ARequestForAKeyCanReplaceOrPostponeItsTask) {
+  const auto put = [&](const std::string& more) {
+    return post("/v1/tasks", R"({"queue":"q","key":"k","delay":"30s",)" + more + "}");
+  };
+  const HttpResponse first = put(R"("payload":1)");
+  EXPECT_EQ(first.status, 201);
+  EXPECT_EQ(put(R"("payload":2)").status, 409);
+  const HttpResponse replaced = put(R"("payload":2,"on_key":"replace")");
+  EXPECT_EQ(replaced.status, 200);
+  EXPECT_EQ(replaced.header("location"), first.header("location"));
+  EXPECT_NE(send("GET", "/v1/queues/q/keys/k").body.find(R"("payload":2)"), std::string::npos);
+  advance(20s);
+  EXPECT_EQ(put(R"("payload":3,"on_key":"postpone","max_wait":"40s")").status, 200);
+  EXPECT_NE(send("GET", "/v1/queues/q/keys/k").body.find(R"("payload":2)"), std::string::npos);
+  advance(19s);
+  EXPECT_TRUE(lease("q").empty());
+  advance(1s);
+  EXPECT_EQ(lease("q").size(), 1U);
+  expect_problem(post("/v1/tasks", R"({"queue":"q","on_key":"replace"})"), 400, {"on_key", "key"});
+  expect_problem(put(R"("max_wait":"1m")"), 400, {"max_wait"});
+}
+
+TEST_F(RoutesTest, AFinalFailureMakesATaskDeadWhateverAttemptsAreLeft) {
+  const std::string id = schedule(R"({"queue":"q","max_attempts":25})");
+  const std::string token = lease("q").at(0).lease;
+  const std::string body =
+      R"({"leases":[")" + token + R"("],"final":true,"error":"no such order"})";
+  EXPECT_EQ(post("/v1/leases/fail", body).body, R"({"results":[{"status":"dead"}]})");
+  EXPECT_EQ(post("/v1/leases/fail", body).body, R"({"results":[{"status":"conflict"}]})");
+  const std::string task = send("GET", "/v1/tasks/" + id).body;
+  EXPECT_NE(task.find(R"("state":"dead")"), std::string::npos) << task;
+  EXPECT_NE(task.find(R"("last_error":"no such order")"), std::string::npos) << task;
+  EXPECT_NE(task.find(R"("attempts":1)"), std::string::npos) << task;
+}
+
 TEST_F(RoutesTest, ATaskIsCancelledOnceAndNotWhileLeased) {
   const std::string path = "/v1/tasks/" + schedule(R"({"queue":"q","delay":"1h"})");
   EXPECT_EQ(send("DELETE", path).status, 200);
@@ -282,6 +317,8 @@ TEST_F(RoutesTest, BadLeasesAreRefused) {
   expect_problem(post("/v1/queues/no%20spaces/lease", ""), 400, {"queue"});
   expect_problem(post("/v1/leases/complete", "{}"), 400, {"leases"});
   expect_problem(post("/v1/leases/fail", R"({"leases":["x"],"delay":"never"})"), 400, {"delay"});
+  expect_problem(post("/v1/leases/fail", R"({"leases":["x"],"delay":"1s","final":true})"), 400,
+                 {"final", "not both"});
 }
 
 TEST_F(RoutesTest, HealthReadinessAndMetricsAnswer) {

@@ -131,7 +131,9 @@ void call_tasks(Client& client) {
                              .visibility_timeout = 30s,
                              .backoff = kBackoff,
                              .webhook = "http://a/",
-                             .headers = {{.name = "X-A", .value = "b"}}};
+                             .headers = {{.name = "X-A", .value = "b"}},
+                             .on_key = client::NewTask::OnKey::replace,
+                             .max_wait = 60s};
   const std::array<client::NewTask, 2> tasks{task, {.queue = "q", .payload = kBytes, .due = kNow}};
   say("schedule", client.schedule(tasks[0]));
   check(client.schedule(tasks[1]));
@@ -162,6 +164,7 @@ void call_leases(Client& client) {
   say("lease", client.lease("q", {.max = 5, .wait = 1s, .visibility_timeout = 30s, .worker = "w"}));
   check(client.complete(leases));
   check(client.fail(leases, {.error = "e", .delay = 1s}));
+  check(client.fail(leases, {.error = "e", .final = true}));
   check(client.extend(leases, 30s));
   check(client.release(leases, {.delay = 1s, .priority = 7}));
 }

@@ -83,7 +83,7 @@ func scheduleMany(t *testing.T, client *detent.Client, count int) {
 func TestTheResultOfAHandlerIsReported(t *testing.T) {
 	_, client := withServer(t)
 	ids := map[string]detent.TaskID{}
-	for _, key := range []string{"good", "bad", "later", "overdue", "panic"} {
+	for _, key := range []string{"good", "bad", "later", "overdue", "panic", "useless"} {
 		task := detent.NewTask{Queue: "q", Key: key}
 		if key == "bad" || key == "panic" {
 			task.MaxAttempts = 1
@@ -102,15 +102,18 @@ func TestTheResultOfAHandlerIsReported(t *testing.T) {
 			}
 		case "panic":
 			panic("wrong")
+		case "useless":
+			return fmt.Errorf("order 7: %w", detent.Dead(errors.New("no such order")))
 		}
 		return nil
 	}, detent.WorkerOptions{Concurrency: 2, OnError: func(error) {}})
 	until(t, "the good and the overdue task are done", func() bool {
 		queue := queueOf(t, client)
-		return queue.Scheduled == 1 && queue.Dead == 2 && queue.Ready+queue.Leased == 0
+		return queue.Scheduled == 1 && queue.Dead == 3 && queue.Ready+queue.Leased == 0
 	})
 	for key, text := range map[string]string{
-		"bad": "no ? route", "later": "busy", "panic": "panic: wrong"} {
+		"bad": "no ? route", "later": "busy", "panic": "panic: wrong",
+		"useless": "order 7: no such order"} {
 		task, err := client.Get(ctx, ids[key])
 		equal(t, of(t, task, err).LastError, text)
 	}

@@ -13,8 +13,9 @@ from detent.values import Backoff
 NOW = datetime.now(timezone.utc)
 KEY = detent.TaskKey("q", "k")
 BACKOFF = Backoff(1, 60)
-TASK = {"delay": 1, "key": "k", "priority": 7, "max_attempts": 2, "visibility_timeout": 30,
-        "backoff": BACKOFF, "webhook": "http://a/", "headers": {"X-A": "b"}}
+TASK = {"delay": 1, "key": "k", "on_key": "replace", "max_wait": 60, "priority": 7,
+        "max_attempts": 2, "visibility_timeout": 30, "backoff": BACKOFF, "webhook": "http://a/",
+        "headers": {"X-A": "b"}}
 RULES = {"priority": 7, "max_attempts": 2, "visibility_timeout": 30, "backoff": BACKOFF,
          "time_zone": "UTC", "gap": "skip", "repeat": "first", "count": 5, "start": NOW, "end": NOW,
          "jitter": 1, "misfire": "all", "misfire_grace": 1, "misfire_limit": 5, "overlap": "skip"}
@@ -54,6 +55,7 @@ def main(url):
     say("lease", client.lease("q", max=5, wait=1, visibility_timeout=30, worker="w"))
     say("complete", client.complete(["1-1", "1-2"]))
     say("fail", client.fail(["1-1"], error="e", delay=1))
+    say("fail", client.fail(["1-1"], error="e", final=True))
     say("extend", client.extend(["1-1"], 30))
     say("release", client.release(["1-1"], delay=1, priority=7))
     say("queues", client.queues())

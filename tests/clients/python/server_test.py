@@ -158,6 +158,7 @@ class Workers(WithServer):
         bad = self.client.schedule("q", "bad", max_attempts=1)
         later = self.client.schedule("q", "later")
         overdue = self.client.schedule("q", "overdue", max_attempts=1)
+        useless = self.client.schedule("q", "useless")
 
         def handle(task):
             if task.payload == "overdue":
@@ -166,6 +167,8 @@ class Workers(WithServer):
                 raise ValueError("no \ud800 route")
             if task.payload == "later":
                 raise detent.Retry("busy", delay="1h")
+            if task.payload == "useless":
+                raise detent.Dead("no such order")
 
         self.worker(handle, concurrency=2).start()
         self.until(lambda: self.client.get(bad.id).state == "dead")
@@ -173,6 +176,8 @@ class Workers(WithServer):
         self.until(lambda: self.client.get(later.id).attempts == 1)
         self.assertEqual(self.client.get(later.id).last_error, "busy")
         self.until(lambda: self.client.get(overdue.id).last_error == "late")
+        self.until(lambda: self.client.get(useless.id).state == "dead")
+        self.assertEqual(self.client.get(useless.id).last_error, "no such order")
         self.until(lambda: self.client.stats()["counters"]["completed"] == 1)
 
     def test_a_handler_longer_than_the_visibility_timeout_keeps_its_task(self):

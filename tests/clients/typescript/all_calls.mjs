@@ -8,6 +8,7 @@ const bytes = new Uint8Array([255]);
 const backoff = { initial: 1_000, max: 60_000 };
 const rules = { priority: 7, maxAttempts: 2, visibilityTimeout: 30_000, backoff };
 const task = {
+  onKey: 'replace', maxWait: 60_000,
   queue: 'q', payload: { n: 1 }, delay: 1_000, key: 'k', ...rules, webhook: 'http://a/',
   headers: { 'X-A': 'b' },
 };
@@ -52,6 +53,7 @@ await say('lease', client.lease(
   'q', { max: 5, wait: 1_000, visibilityTimeout: 30_000, worker: 'w' }));
 await say('complete', client.complete(['1-1', '1-2']));
 await say('fail', client.fail(['1-1'], { error: 'e', delay: 1_000 }));
+await say('fail', client.fail(['1-1'], { error: 'e', final: true }));
 await say('extend', client.extend(['1-1'], 30_000));
 await say('release', client.release(['1-1'], { delay: 1_000, priority: 7 }));
 await say('queues', client.queues());

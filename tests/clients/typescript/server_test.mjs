@@ -165,10 +165,12 @@ test('the result of a handler is reported', async (t) => {
   const bad = await client.schedule({ queue: 'q', payload: 'bad', maxAttempts: 1 });
   const later = await client.schedule({ queue: 'q', payload: 'later' });
   const overdue = await client.schedule({ queue: 'q', payload: 'overdue', maxAttempts: 1 });
+  const useless = await client.schedule({ queue: 'q', payload: 'useless' });
   const handle = ({ payload }) => {
     if (payload === 'overdue') throw new detent.Retry('late', -5);
     if (payload === 'bad') throw new TypeError('no \ud800 route');
     if (payload === 'later') throw new detent.Retry('busy', '1h');
+    if (payload === 'useless') throw new detent.Dead('no such order');
   };
   workerOf(handle, { concurrency: 2 }).start();
   await until(async () => (await client.get(bad.id)).state === 'dead');
@@ -176,6 +178,8 @@ test('the result of a handler is reported', async (t) => {
   await until(async () => (await client.get(later.id)).attempts === 1);
   assert.equal((await client.get(later.id)).lastError, 'busy');
   await until(async () => (await client.get(overdue.id)).lastError === 'late');
+  await until(async () => (await client.get(useless.id)).state === 'dead');
+  assert.equal((await client.get(useless.id)).lastError, 'no such order');
   await until(async () => (await client.stats()).counters.completed === 1);
 });
 

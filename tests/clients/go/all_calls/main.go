@@ -65,7 +65,8 @@ func quiet[T any](_ T, err error) { check(err) }
 func newTask() detent.NewTask {
 	return detent.NewTask{Queue: "q", Payload: json.RawMessage("1"), Due: detent.In(time.Second),
 		Key: "k", Priority: detent.Ptr(7), MaxAttempts: 2, VisibilityTimeout: time.Minute,
-		Backoff: wait, Webhook: "http://a/", Headers: map[string]string{"X-A": "b"}}
+		Backoff: wait, Webhook: "http://a/", Headers: map[string]string{"X-A": "b"},
+		OnKey: detent.OnKeyReplace, MaxWait: time.Minute}
 }
 
 func tasks(client *detent.Client) {
@@ -99,6 +100,8 @@ func leases(client *detent.Client) {
 	say[[]detent.LeaseStatus]("Complete")(client.Complete(ctx, leases))
 	say[[]detent.LeaseStatus]("Fail")(client.Fail(ctx, leases,
 		detent.FailOptions{Error: "e", Delay: detent.Ptr(time.Second)}))
+	say[[]detent.LeaseStatus]("Fail")(client.Fail(ctx, leases,
+		detent.FailOptions{Error: "e", Final: true}))
 	say[[]detent.LeaseStatus]("Extend")(client.Extend(ctx, leases, time.Minute))
 	say[[]detent.LeaseStatus]("Release")(client.Release(ctx, leases,
 		detent.ReleaseOptions{Delay: time.Second, Priority: detent.Ptr(7)}))
