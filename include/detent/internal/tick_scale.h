@@ -10,28 +10,10 @@
 #include "detent/check.h"
 #include "detent/clock.h"
 #include "detent/internal/saturate.h"
+#include "detent/internal/uint128.h"
 #include "detent/tick.h"
 
 namespace detent::internal {
-
-/// Returns the upper 64 bits of a × b, by four products of 32 bits.
-constexpr std::uint64_t high_half_by_parts(std::uint64_t a, std::uint64_t b) noexcept {
-  const std::uint64_t a_low = a & 0xFFFF'FFFFu;
-  const std::uint64_t b_low = b & 0xFFFF'FFFFu;
-  const std::uint64_t middle = (a >> 32) * b_low + (a_low * b_low >> 32);
-  const std::uint64_t other_middle = a_low * (b >> 32) + (middle & 0xFFFF'FFFFu);
-  return (a >> 32) * (b >> 32) + (middle >> 32) + (other_middle >> 32);
-}
-
-/// Returns the upper 64 bits of a × b. Processors of 32 bits have no type of 128 bits.
-constexpr std::uint64_t high_half_of_product(std::uint64_t a, std::uint64_t b) noexcept {
-#if defined(__SIZEOF_INT128__)
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint64_t>((Wide{a} * b) >> 64);
-#else
-  return high_half_by_parts(a, b);
-#endif
-}
 
 /// Tick n is the instant `start` + n × `resolution`. Immutable, so thread-safe.
 class TickScale {
@@ -73,7 +55,7 @@ class TickScale {
   /// the wheel itself. The product is at most two too low, and the loop corrects it (Granlund and
   /// Montgomery, PLDI 1994).
   Tick whole_units(Tick nanoseconds) const noexcept {
-    Tick units = high_half_of_product(nanoseconds, reciprocal_);
+    auto units = static_cast<Tick>((Uint128{nanoseconds} * reciprocal_) >> 64);
     while (nanoseconds - units * unit_ >= unit_) ++units;
     return units;
   }

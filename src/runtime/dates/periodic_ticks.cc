@@ -7,32 +7,42 @@
 #include "base/rng.h"
 #include "detent/check.h"
 #include "detent/internal/saturate.h"
+#include "detent/internal/uint128.h"
 
 namespace detent::internal {
 
 namespace {
 
 using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
 
-/// Nanoseconds between any two dates. The whole range of WallTime needs 84 bits.
-__extension__ using Wide = __int128;
+constexpr std::uint32_t kNanosecondsInMillisecond = 1'000'000;
 
-constexpr Wide kNanosecondsInMillisecond = 1'000'000;
+/// A negative number of units becomes 2^128 minus its amount.
+template <class Duration>
+constexpr Uint128 units_of(Duration duration) noexcept {
+  return static_cast<Uint128>(duration.count());
+}
 
 /// The time from `wall` until the first tick after it: at least one nanosecond, saturating.
 nanoseconds first_wait(const PeriodicOptions& options, WallInstant wall) noexcept {
-  const Wide period = options.period.count();
-  const Wide now = wall.time_since_epoch().count();
-  Wide wait = period;
+  const nanoseconds period = options.period;
+  const nanoseconds now = wall.time_since_epoch();
   if (options.created) {
-    const Wide age = now - options.created->time_since_epoch().count() * kNanosecondsInMillisecond;
-    wait = period - (age < 0 ? age : age % period);
-  } else if (!options.phase_key.empty()) {
-    const Wide since = (now - phase_of(options.phase_key, options.period).count()) % period;
-    wait = period - (since < 0 ? since + period : since);
+    const WallTime created = *options.created;
+    // The nanoseconds between any two dates need 84 bits, with the sign.
+    const Uint128 age =
+        units_of(now) - units_of(created.time_since_epoch()) * kNanosecondsInMillisecond;
+    const bool is_negative = (age >> 127) != 0;
+    const Uint128 wait = units_of(period) - (is_negative ? age : age % units_of(period));
+    const Uint128 most = units_of(nanoseconds::max());
+    return nanoseconds{static_cast<nanoseconds::rep>(std::min(wait, most))};
   }
-  const Wide most = nanoseconds::max().count();
-  return nanoseconds{static_cast<nanoseconds::rep>(std::min(wait, most))};
+  if (options.phase_key.empty()) return period;
+  const nanoseconds into = now % period;  // negative before 1970
+  const nanoseconds since =
+      (into < 0ns ? into + period : into) - phase_of(options.phase_key, period);
+  return since < 0ns ? -since : period - since;
 }
 
 }  // namespace
@@ -52,8 +62,7 @@ nanoseconds phase_of(std::string_view key, nanoseconds period) noexcept {
   const std::uint64_t hash = Rng(fnv1a(key)).next();
   // The hash as a fraction of 2^64, multiplied by the period. The shift by one keeps the product in
   // the signed range.
-  return nanoseconds{
-      static_cast<nanoseconds::rep>((static_cast<Wide>(hash >> 1) * period.count()) >> 63)};
+  return nanoseconds{static_cast<nanoseconds::rep>((Uint128{hash >> 1} * units_of(period)) >> 63)};
 }
 
 PeriodicTicks::PeriodicTicks(PeriodicOptions options, MonotonicTime now, WallInstant wall,

@@ -12,6 +12,7 @@
 
 #include "detent/check.h"
 #include "detent/clock.h"
+#include "detent/internal/uint128.h"
 #include "detent/timer_group.h"
 
 namespace detent::internal {
@@ -59,7 +60,7 @@ class GroupTime {
 
  private:
   // Holds 2^64 ns × (2^10 + 1). Also holds 2^64 ns × a fraction of 62 bits, plus another fraction.
-  __extension__ using Wide = unsigned __int128;
+  using Wide = Uint128;
   static constexpr int kFractionBits = 62;
 
   struct Reading {

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-__extension__ using Wide = unsigned __int128;
+using Wide = Uint128;
 
 constexpr MonotonicTime at(std::int64_t ns) { return MonotonicTime{nanoseconds{ns}}; }
 
@@ -77,7 +77,7 @@ TEST(GroupTime, AMillionChangesOfRateAreExact) {
   for (int i = 0; i < 1'000'000; ++i) {
     const std::uint32_t step = rng.below(1'000);
     now += step;
-    sum += step * parts_of(rate);
+    sum = sum + step * parts_of(rate);
     rate = kRates.at(rng.below(kRates.size()));
     time.set_rate(at(now), rate);
     if (i % 1024 == 0) {

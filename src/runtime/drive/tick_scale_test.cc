@@ -23,17 +23,6 @@ TEST(TickScale, RoundsDeadlinesUpAndThePresentDown) {
   EXPECT_EQ(scale.time_of(2), kStart + 20us);
 }
 
-TEST(TickScale, ProductsByPartsAreThoseOfAWideType) {
-  static_assert(high_half_by_parts(~std::uint64_t{0}, ~std::uint64_t{0}) == ~std::uint64_t{1});
-  static_assert(high_half_by_parts(std::uint64_t{1} << 32, std::uint64_t{1} << 32) == 1);
-  Rng rng(test_seed());
-  for (int i = 0; i < 10'000; ++i) {
-    const std::uint64_t a = rng.next() >> (i % 64);
-    const std::uint64_t b = rng.next();
-    EXPECT_EQ(high_half_by_parts(a, b), high_half_of_product(a, b));
-  }
-}
-
 TEST(TickScale, CountsInstantsBeforeTheStartAsTheStart) {
   const TickScale scale(kStart, 1ms);
   EXPECT_EQ(scale.tick_at_or_after(kStart - 1ns), 0u);
