@@ -74,8 +74,8 @@ FIGURES = (
 # Folders of files that are not in this tree: a user's program, or built and installed files.
 ELSEWHERE = {"app", "build", "etc", "share", "usr"}
 # Files of other projects or of users, and files that are created at run time.
-NOT_OURS = {"cases.md", "detent.toml", "tokens.toml", "sd_notify.h", "main.cc", "app.cc",
-            "x_test.cc"}
+NOT_OURS = {"cases.md", "detent.toml", "tokens.toml", "sd_notify.h", "main.cc", "app.cc", "app.py",
+            "app.mjs", "x_test.cc"}
 
 
 def pages(root):
