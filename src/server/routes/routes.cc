@@ -10,10 +10,10 @@
 #include "protocol/json/answer_codec.h"
 #include "protocol/json/queue_codec.h"
 #include "protocol/json/request_codec.h"
+#include "server/backup/backups.h"
 #include "server/http/etag.h"
 #include "server/http/metrics.h"
 #include "server/http/openapi.h"
-#include "server/backup/backups.h"
 #include "server/operate/disk_watch.h"
 #include "server/routes/routes_run.h"
 
