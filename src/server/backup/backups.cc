@@ -1,5 +1,6 @@
 #include "server/backup/backups.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>

@@ -130,7 +130,8 @@ Result<void> move_up(const std::string& from, const std::string& data) {
        entry.increment(error)) {
     names.push_back(entry->path().filename().string());
   }
-  std::ranges::stable_partition(names, [](const std::string& name) { return name != "CURRENT"; });
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return name != "CURRENT"; });
   for (const std::string& name : names) {
     if (!error) fs::rename(from + "/" + name, data + "/" + name, error);
   }
