@@ -67,17 +67,22 @@ install(FILES ${PROJECT_BINARY_DIR}/detent-config.cmake
   DESTINATION ${package_dir} COMPONENT library)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 
-# detent_install_unit(COMPONENT USER [EXCLUDE_FROM_ALL]): the systemd unit, for the program where it
-# is installed, which is known only then. With the prefix /usr it comes to lie where systemd looks.
+# detent_install_unit(COMPONENT USER [EXCLUDE_FROM_ALL]): the systemd units, for the program where
+# it is installed, which is known only then. With the prefix /usr they lie where systemd looks.
 function(detent_install_unit component user)
-  set(file ${PROJECT_BINARY_DIR}/${component}/detent.service)
+  set(folder ${PROJECT_BINARY_DIR}/${component})
   install(CODE "
     get_filename_component(DETENT_PREFIX \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
     set(DETENT_PROGRAM \"\${DETENT_PREFIX}/${CMAKE_INSTALL_BINDIR}/detent\")
     set(DETENT_USER \"${user}\")
-    configure_file(\"${PROJECT_SOURCE_DIR}/packaging/detent.service.in\" \"${file}\" @ONLY)"
+    foreach(unit detent.service detent-backup.service)
+      configure_file(
+        \"${PROJECT_SOURCE_DIR}/packaging/\${unit}.in\" \"${folder}/\${unit}\" @ONLY)
+    endforeach()"
     COMPONENT ${component} ${ARGN})
-  install(FILES ${file} DESTINATION lib/systemd/system COMPONENT ${component} ${ARGN})
+  install(FILES ${folder}/detent.service ${folder}/detent-backup.service
+    ${PROJECT_SOURCE_DIR}/packaging/detent-backup.timer
+    DESTINATION lib/systemd/system COMPONENT ${component} ${ARGN})
 endfunction()
 
 if(TARGET detent)

@@ -43,6 +43,10 @@ int run(int argc, const char* const* argv, const Streams& streams, const LocalCo
     return local.serve(*call, [argc, argv] { return read_again(argc, argv); });
   }
   if (const auto* options = std::get_if<CheckOptions>(&invocation)) return local.check(*options);
+  if (const auto* options = std::get_if<BackupOptions>(&invocation)) return local.backup(*options);
+  if (const auto* options = std::get_if<RestoreBackupOptions>(&invocation)) {
+    return local.restore_backup(*options);
+  }
   if (const auto* options = std::get_if<TokenOptions>(&invocation)) {
     return local.make_token(*options);
   }

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "cli/commands/commands.h"
+#include "cli/options/backup_options.h"
 #include "cli/options/check_options.h"
 #include "cli/options/token_options.h"
 #include "cli/settings/settings.h"
@@ -20,12 +21,15 @@ struct LocalCommands {
   std::function<int(const ServeCall&, const ReadAgain&)> serve;
   /// Checks the data of a stopped server.
   std::function<int(const CheckOptions&)> check;
+  /// Backs up a data folder, or lists its backups.
+  std::function<int(const BackupOptions&)> backup;
+  /// Makes a data folder from a backup.
+  std::function<int(const RestoreBackupOptions&)> restore_backup;
   /// Makes an access token and prints it.
   std::function<int(const TokenOptions&)> make_token;
 };
 
-/// Parses and runs the command line. main() is
-/// `return run(argc, argv, {std::cin, std::cout, std::cerr}, {serve, check, make_token});`.
+/// Parses and runs the command line. main() calls it with the streams of the process.
 /// Returns an ExitCode as a number, or the result of a local command.
 int run(int argc, const char* const* argv, const Streams& streams, const LocalCommands& local);
 

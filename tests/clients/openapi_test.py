@@ -43,6 +43,8 @@ NOT_OFFERED = {  # the operations that no client offers, with the reason
     "GET /v1/cluster": BY_PROGRAM,
     "GET /v1/dump": BY_HAND,
     "POST /v1/restore": BY_HAND,
+    "POST /v1/backup": BY_HAND,
+    "POST /v1/backup/end": BY_HAND,
     "POST /v1/schedules/{name}/backfill": BY_HAND,
     "POST /v1/occurrences": FOR_PAGE,
     "GET /v1/events": FOR_PAGE,

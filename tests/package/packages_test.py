@@ -24,6 +24,7 @@ SOURCE = HERE.parent.parent
 
 SERVER_FILES = {
     "etc/detent/detent.toml", "usr/bin/detent", "usr/lib/systemd/system/detent.service",
+    "usr/lib/systemd/system/detent-backup.service", "usr/lib/systemd/system/detent-backup.timer",
     "usr/share/bash-completion/completions/detent", "usr/share/zsh/site-functions/_detent",
     "usr/share/fish/vendor_completions.d/detent.fish", "usr/share/man/man1/detent.1.gz",
     *(f"usr/share/doc/detent/{file}"
@@ -123,6 +124,8 @@ class Packages(unittest.TestCase):
         self.assertIn("\nExecStart=/usr/bin/detent serve ", unit)
         self.assertIn("\nUser=detent\nGroup=detent\n", unit)
         self.assertNotRegex(unit, "DynamicUser=|@DETENT")
+        backup = SERVER.text("usr/lib/systemd/system/detent-backup.service")
+        self.assertIn("\nExecStart=/usr/bin/detent backup ", backup)
 
     def test_scripts_are_sound(self):
         for script in ("postinst", "prerm", "postrm"):

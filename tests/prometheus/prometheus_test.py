@@ -86,7 +86,11 @@ SANE = {
 }
 # Only a single server has the first metrics, and only a node of a cluster has the second.
 ALONE = {"detent_data_free_bytes": "detent_data_free_bytes > 0",
-         "detent_data_min_free_bytes": "detent_data_min_free_bytes == 256 * 1024 * 1024"}
+         "detent_data_min_free_bytes": "detent_data_min_free_bytes == 256 * 1024 * 1024",
+         "detent_backup_last_success_timestamp_seconds":
+             "detent_backup_last_success_timestamp_seconds > time() - 3600",
+         "detent_backup_last_bytes": "detent_backup_last_bytes > 1000",
+         "detent_backup_last_copied_bytes": "detent_backup_last_copied_bytes > 1000"}
 NODE = {"detent_cluster_nodes"}
 # Only a server with an external scheduler, with sinks, or with traces has these metrics. The second
 # server of this test has all three.
@@ -157,6 +161,10 @@ class Server(Process):
 
     def metrics(self):
         return http(f"http://{self.address}/metrics")
+
+    def back_up(self, folder):
+        subprocess.run([PROGRAM, "backup", tempfile.mkdtemp(dir=folder), "--server",
+                        f"http://{self.address}"], check=True, stdout=subprocess.DEVNULL)
 
 
 class Prometheus(Process):
@@ -258,6 +266,8 @@ class Monitoring(unittest.TestCase):
                                    "http://127.0.0.1:1"))
         cls.other = other
         work(cls.server)
+        for server in (cls.server, other):
+            server.back_up(folder.name)
         cls.prometheus = cls.started(
             Prometheus(folder.name, detent=cls.server, detent_external=other))
 

@@ -11,6 +11,7 @@
 #include "base/wall_time.h"
 #include "cli/arguments/argument_options.h"
 #include "cli/arguments/argument_values.h"
+#include "cli/arguments/backup_arguments.h"
 #include "cli/arguments/command_reader.h"
 #include "cli/arguments/cron_arguments.h"
 #include "cli/arguments/lease_arguments.h"
@@ -51,6 +52,8 @@ struct Parsed {
   CallCommand any_call;
   ScheduleArguments schedule;
   CheckOptions check;
+  BackupOptions backup;
+  RestoreBackupOptions restore_backup;
   TokenOptions token;
   CronArguments cron;
   Shell shell = Shell::bash;  // of `detent completion`
@@ -173,6 +176,8 @@ void add_server_commands(CLI::App& app, Parsed& parsed) {
   add_top(app, parsed.call, parsed.top);
   add_forecast(app, parsed.call, parsed.forecast);
   add_copies(app, parsed);
+  add_backup(app, parsed.call, parsed.backup);
+  add_restore_backup(app, parsed.restore_backup);
   add_check(app, parsed.check);
   add_token(app, parsed.token);
 }
@@ -331,6 +336,15 @@ std::string with_scheme(std::string server) {
   return begins("localhost") || begins("127.") || begins("[::1]") ? "http://" + server : server;
 }
 
+/// `detent backup` calls the server itself.
+Invocation backup_call(Parsed& parsed) {
+  parsed.backup.server = with_scheme(std::move(parsed.call.server));
+  parsed.backup.token = std::move(parsed.call.token);
+  parsed.backup.ca_file = std::move(parsed.call.ca_file);
+  parsed.backup.format = parsed.call.format;
+  return std::move(parsed.backup);
+}
+
 /// Takes the settings that the command line leaves out from the environment and the file.
 Invocation serve_call(CLI::App& serve, Parsed& parsed) {
   Result<std::vector<Setting>> settings = fill_settings(serve, parsed.config);
@@ -367,6 +381,11 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   if (name == "check") {
     if (parsed.call.format == OutputFormat::json) parsed.check.format = OutputFormat::json;
     return std::move(parsed.check);
+  }
+  if (name == "backup") return backup_call(parsed);
+  if (name == "restore-backup") {
+    if (parsed.call.format == OutputFormat::json) parsed.restore_backup.format = OutputFormat::json;
+    return std::move(parsed.restore_backup);
   }
   if (name == "token") return std::move(parsed.token);
   if (name == "cron") return chosen_cron(app, parsed.cron, parsed.call.format);

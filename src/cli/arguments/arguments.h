@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/options/backup_options.h"
 #include "cli/options/bench_options.h"
 #include "cli/options/check_options.h"
 #include "cli/options/schedule_options.h"
@@ -159,8 +160,8 @@ struct NothingToRun {
   std::string text;  // for standard output if exit_code is done, else for standard error
 };
 
-using Invocation =
-    std::variant<ServeCall, CheckOptions, ClientCall, CronCall, TokenOptions, NothingToRun>;
+using Invocation = std::variant<ServeCall, CheckOptions, BackupOptions, RestoreBackupOptions,
+                                ClientCall, CronCall, TokenOptions, NothingToRun>;
 
 /// Reads a command line as main() gets it, with the name of the program first. An option that is
 /// missing takes its value from its DETENT_… variable; an option of `serve` also from a file of

@@ -32,6 +32,38 @@ TEST(CommandArguments, AMistypedWordGetsASuggestion) {
             "detent: there is no command 'frobnicate'\nRun with --help for more information.\n");
 }
 
+TEST(CommandArguments, ABackupNamesItsFolderAndWhatStays) {
+  const auto backup =
+      std::get<BackupOptions>(parse({"--token", "t", "backup", "/b", "--keep", "14", "--keep-days",
+                                     "30", "--json", "--server", "localhost:7171"}));
+  EXPECT_EQ(backup.folder, "/b");
+  EXPECT_EQ(backup.act, BackupOptions::Act::add);
+  EXPECT_EQ(backup.keep, 14U);
+  EXPECT_EQ(backup.keep_days, 30U);
+  EXPECT_EQ(backup.format, OutputFormat::json);
+  EXPECT_EQ(backup.server, "http://localhost:7171");
+  EXPECT_EQ(backup.token, "t");
+  EXPECT_TRUE(backup.data.empty());
+  EXPECT_EQ(std::get<BackupOptions>(parse({"backup", "b", "--list"})).act,
+            BackupOptions::Act::list);
+  EXPECT_EQ(std::get<BackupOptions>(parse({"backup", "b", "--data", "d"})).data, "d");
+  complaint_about({"backup"});
+  complaint_about({"backup", "b", "--keep", "0"});
+  complaint_about({"backup", "b", "--list", "--keep", "1"});
+  complaint_about({"backup", "b", "--check", "--data", "d"});
+}
+
+TEST(CommandArguments, ARestoreOfABackupNamesBothFolders) {
+  const auto restore = std::get<RestoreBackupOptions>(
+      parse({"restore-backup", "b", "--data", "d", "--backup", "3"}));
+  EXPECT_EQ(restore.folder, "b");
+  EXPECT_EQ(restore.data, "d");
+  EXPECT_EQ(restore.number, 3U);
+  EXPECT_FALSE(std::get<RestoreBackupOptions>(parse({"restore-backup", "b"})).number);
+  complaint_about({"restore-backup"});
+  complaint_about({"restore-backup", "b", "--data", ""});
+}
+
 TEST(CommandArguments, AnEditNamesATaskAndWhatChanges) {
   const auto edit = command_of<EditCommand>({"edit", "256", "--payload", "-", "--bytes",
                                              "--priority", "7", "--delay", "2h", "--webhook",

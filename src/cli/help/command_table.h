@@ -25,7 +25,8 @@ struct OptionEntry {
 
   bool is_flag() const { return value.empty(); }
   /// Whether the value is the name of a file or a folder.
-  bool is_path() const { return value == "FILE" || value == "DIR" || name == "FILE"; }
+  bool is_path() const { return value == "FILE" || is_folder() || name == "FILE"; }
+  bool is_folder() const { return value == "DIR" || name == "DIR"; }
 };
 
 struct CommandEntry {

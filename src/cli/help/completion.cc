@@ -81,7 +81,7 @@ constexpr std::string_view kQueueNames =
 /// The bash command that completes the value of an option or argument.
 std::string bash_values(const OptionEntry& option) {
   if (!option.words.empty()) return "_detent_words " + for_sh(join(option.words));
-  if (option.is_path()) return option.value == "DIR" ? "_detent_paths -d" : "_detent_paths -f";
+  if (option.is_path()) return option.is_folder() ? "_detent_paths -d" : "_detent_paths -f";
   if (is_queue(option)) return "_detent_queues";
   return "COMPREPLY=()";
 }
@@ -171,7 +171,7 @@ complete -F _detent detent
 
 std::string zsh_values(const OptionEntry& option) {
   if (!option.words.empty()) return "compadd -- " + join(option.words);
-  if (option.is_path()) return option.value == "DIR" ? "_files -/" : "_files";
+  if (option.is_path()) return option.is_folder() ? "_files -/" : "_files";
   if (is_queue(option)) return "_detent_queues";
   return "_message " + for_sh(option.value.empty() ? option.name : option.value);
 }

@@ -14,6 +14,8 @@ AuditedAct audited_act(std::string_view who, const net::HttpRequest& request) {
 }
 
 bool AuditLog::continues(const AuditedAct& act, int status) {
+  // A backup begins with another request, which was logged.
+  if (act.act == "POST /v1/backup/end") return status < 400;
   if (act.act != "GET /v1/dump" && act.act != "POST /v1/restore") return false;
   const MonotonicTime now = clock_.now();
   const MutexLock lock(mutex_);

@@ -32,9 +32,9 @@ constexpr bool is_audited(Need need) noexcept {
 }
 AuditedAct audited_act(std::string_view who, const net::HttpRequest& request);
 
-/// Logs administrative acts. A dump or a restore consists of many requests, but it is one act: its
-/// further requests are not logged, unless they have another status or come more than a minute
-/// after the previous request. Thread-safe.
+/// Logs administrative acts. A dump, a restore or a backup consists of many requests, but it is one
+/// act: its further requests are not logged, unless they have another status or come more than a
+/// minute after the previous request. Thread-safe.
 class AuditLog {
  public:
   static constexpr std::chrono::seconds kLongestPause{60};

@@ -244,6 +244,17 @@ void add_process(std::vector<MetricFamily>& families, const ProcessFigures& proc
                              "With less free space, new tasks are refused (--min-free-disk).",
                              process.disk->min_free_bytes));
   }
+  if (process.backup) {
+    const std::chrono::duration<double> made_at = process.backup->made_at.time_since_epoch();
+    families.push_back(gauge("detent_backup_last_success_timestamp_seconds",
+                             "Time of the last complete backup in seconds since unix epoch.",
+                             made_at.count()));
+    families.push_back(gauge("detent_backup_last_bytes", "Size of the last complete backup.",
+                             process.backup->bytes));
+    families.push_back(gauge("detent_backup_last_copied_bytes",
+                             "Bytes of the last complete backup that no earlier backup had.",
+                             process.backup->copied_bytes));
+  }
   if (process.spans) add_spans(families, *process.spans);
   if (!process.nodes) return;
   MetricFamily nodes =

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/testing/backups_rig.h"
 #include "server/testing/routes_fixture.h"
 #include "tests/support/raw_socket.h"
 
@@ -207,6 +208,7 @@ class OpenapiTest : public RoutesTest {
   void use_queues();
   void use_schedules();
   void use_the_rest();
+  void use_backups();
   void use_events();
 
   const boost_json::value document_ = parse(openapi_document());
@@ -413,6 +415,17 @@ void OpenapiTest::use_the_rest() {
   use_events();
   check("GET", "/v1/forecast", "/v1/forecast?bins=0", "", 400);
   check("POST", "/v1/restore", "/v1/restore", send("GET", "/v1/dump").body + "{\"end\":}\n", 200);
+  check("POST", "/v1/backup", "/v1/backup", "", 409);
+}
+
+void OpenapiTest::use_backups() {
+  BackupsRig rig(clock_);
+  listen_with({.backups = &rig.backups});
+  check("POST", "/v1/backup", "/v1/backup", "", 201);
+  check("POST", "/v1/backup/end", "/v1/backup/end",
+        R"({"bytes":7,"copied_bytes":3,"made_at":"2026-11-28T00:00:00.000Z"})", 200);
+  check("POST", "/v1/backup/end", "/v1/backup/end", R"({"bytes":"x"})", 400);
+  http_->stop(0ms);
 }
 
 TEST_F(OpenapiTest, AnswersOfEveryRouteAreAsTheDocumentSays) {
@@ -421,6 +434,7 @@ TEST_F(OpenapiTest, AnswersOfEveryRouteAreAsTheDocumentSays) {
   use_queues();
   use_schedules();
   use_the_rest();
+  use_backups();
   for (const Routes::Route& route : routes_->all()) {
     const std::string name = std::string(route.method) + " " + std::string(route.pattern);
     EXPECT_TRUE(seen_.contains(name)) << name << " was not used";

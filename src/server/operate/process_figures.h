@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "detent/clock.h"
 #include "tracing/span.h"
 
 namespace detent::server {
@@ -28,6 +29,13 @@ struct MemoryBudget {
   std::uint64_t tasks = 0;  // the most tasks in memory
 };
 
+/// The last complete backup.
+struct BackupFigures {
+  WallTime made_at{};              // its state is of this instant
+  std::uint64_t bytes = 0;         // of its files
+  std::uint64_t copied_bytes = 0;  // that no earlier backup had
+};
+
 struct ProcessFigures {
   // Each is empty if the operating system does not report it.
   std::optional<std::uint64_t> resident_bytes = {};  // memory
@@ -36,9 +44,10 @@ struct ProcessFigures {
   std::optional<std::uint64_t> open_fds = {};
   std::optional<std::uint64_t> max_fds = {};
   std::optional<MemoryBudget> memory = {};
-  std::optional<DiskFigures> disk = {};  // of the data folder
-  std::optional<NodeCounts> nodes = {};  // of a node
-  std::optional<SpanCounts> spans = {};  // with tracing
+  std::optional<DiskFigures> disk = {};      // of the data folder
+  std::optional<BackupFigures> backup = {};  // empty: there was none
+  std::optional<NodeCounts> nodes = {};      // of a node
+  std::optional<SpanCounts> spans = {};      // with tracing
   /// False: the database of the cluster does not answer.
   bool is_store_reached = true;
 };

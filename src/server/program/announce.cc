@@ -1,10 +1,14 @@
 #include "server/program/announce.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <fstream>
+#include <map>
 
 #include "base/log/log.h"
 #include "server/operate/version.h"
 #include "server/program/open_engine.h"
+#include "store/backup.h"
 
 namespace detent::server {
 
@@ -32,6 +36,28 @@ void announce(const cli::ServeOptions& options, std::uint16_t port, const std::s
   }
   std::fflush(stdout);
   log_info("ready", {{"address", url}, {"beanstalk", beanstalk}, {"data", place}});
+}
+
+void tell_restored(const std::filesystem::path& data) {
+  if (data.empty()) return;
+  const std::filesystem::path file = data / kRestoredFile;
+  std::ifstream in(file);
+  std::map<std::string, std::string> values;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t equal = std::min(line.find('='), line.size());
+    values[line.substr(0, equal)] = line.substr(std::min(equal + 1, line.size()));
+  }
+  if (values.empty()) return;
+  log_warning(
+      "this data folder was restored from a backup; tasks that ended after the backup are handed "
+      "out again, and tasks that came after it are missing",
+      {{"made_at", values["made_at"]},
+       {"backup", values["backup"]},
+       {"backup_folder", values["backup_folder"]},
+       {"data_of", values["of"]},
+       {"restored_at", values["restored_at"]}});
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);
 }
 
 }  // namespace detent::server

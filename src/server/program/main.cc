@@ -21,6 +21,7 @@
 #include "server/operate/service_manager.h"
 #include "server/operate/stop_signal.h"
 #include "server/operate/terminate_handler.h"
+#include "server/program/backup_command.h"
 #include "server/program/check_data.h"
 #include "server/program/listeners.h"
 #include "server/program/serve_alone.h"
@@ -94,9 +95,20 @@ int main(int argc, char** argv) {
   detent::server::install_terminate_handler();
   const detent::cli::Streams streams{std::cin, std::cout, std::cerr,
                                      detent::cli::terminal_of_process()};
-  return detent::cli::run(argc, argv, streams,
-                          {detent::server::serve, detent::server::check_data,
-                           [&streams](const detent::cli::TokenOptions& options) {
-                             return detent::server::make_token(options, streams.out, streams.err);
-                           }});
+  return detent::cli::run(
+      argc, argv, streams,
+      {.serve = detent::server::serve,
+       .check = detent::server::check_data,
+       .backup =
+           [&streams](const detent::cli::BackupOptions& options) {
+             return detent::server::run_backup(options, streams.out, streams.err);
+           },
+       .restore_backup =
+           [&streams](const detent::cli::RestoreBackupOptions& options) {
+             return detent::server::run_restore_backup(options, streams.out, streams.err);
+           },
+       .make_token =
+           [&streams](const detent::cli::TokenOptions& options) {
+             return detent::server::make_token(options, streams.out, streams.err);
+           }});
 }

@@ -13,6 +13,7 @@
 #include "server/operate/memory_plan.h"
 #include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/postgres_store.h"
+#include "store/rocksdb/backup_folder.h"
 #include "store/rocksdb/database/data_folder.h"
 #include "store/rocksdb/database/table_check.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -53,16 +54,17 @@ void warn_of_cut_tail(const CutTail& tail) {
 }
 
 Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
-                                          const MemoryPlan& memory, Clock& clock,
+                                          const MemoryPlan& memory, const EngineUses& uses,
                                           std::uint64_t owner, DataFolderIs folder,
                                           const std::shared_ptr<DataFolderMark>& mark) {
   if (!options.store.empty()) {
-    return PostgresStore::open({.url = options.store, .owner = owner}, clock);
+    return PostgresStore::open({.url = options.store, .owner = owner}, uses.clock);
   }
   if (folder == DataFolderIs::made_if_missing) warn_of_files_of_others(options.data.string());
   return RocksDbStore::open({.path = options.data.string(),
                              .folder = folder,
                              .mark = mark,
+                             .checkpoints = uses.checkpoints,
                              .cache_bytes = memory.cache_bytes,
                              .write_buffer_bytes = memory.write_buffer_bytes,
                              .settle_tasks = memory.settle_tasks,
@@ -147,7 +149,7 @@ Result<OpenEngine> open_engine(const cli::ServeOptions& options, const EngineUse
                                const std::shared_ptr<DataFolderMark>& mark) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                   open_store(options, memory, uses.clock, owner, folder, mark));
+                   open_store(options, memory, uses, owner, folder, mark));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                    Engine::open(*store, uses.clock,
                                 {.window = options.window,
@@ -187,6 +189,35 @@ Result<std::vector<std::string>> damaged_files(const cli::CheckOptions& options)
   if (!options.store.empty()) return std::vector<std::string>{};
   ASSIGN_OR_RETURN(const DataFolder folder, DataFolder::open(options.data.string()));
   return damaged_tables(folder.path());
+}
+
+Result<std::string> checkpoint_of_stopped(const std::string& data) {
+  ASSIGN_OR_RETURN(const bool is_there, RocksDbStore::is_in(data));
+  if (!is_there) return Error{ErrorCode::not_found, "there is no data in " + data, "data"};
+  const auto checkpoints = std::make_shared<Checkpoints>();
+  const Result<std::unique_ptr<Store>> store =
+      RocksDbStore::open({.path = data,
+                          .folder = DataFolderIs::there,
+                          .checkpoints = checkpoints,
+                          .on_cut_tail = warn_of_cut_tail});
+  if (!store) {
+    Error error = store.error();
+    if (error.code == ErrorCode::unavailable) {
+      error.message += "; to back up a running server, leave out --data";
+    }
+    return error;
+  }
+  return checkpoints->make(data);
+}
+
+Result<NewBackup> make_backup(const BackupRequest& request) { return add_backup(request); }
+
+Result<std::vector<StoredBackup>> backups_in(const std::string& folder, BackupCheck check) {
+  return list_backups(folder, check);
+}
+
+Result<StoredBackup> restore_from_backup(const BackupRestore& restore) {
+  return restore_backup(restore);
 }
 
 std::string data_place(const cli::ServeOptions& options) {

@@ -14,6 +14,8 @@
 #include "detent/clock.h"
 #include "engine/records/change_feed.h"
 #include "engine/thread/engine_thread.h"
+#include "store/backup.h"
+#include "store/checkpoints.h"
 #include "store/cut_tail.h"
 #include "store/data_folder_is.h"
 #include "store/lease_table.h"
@@ -27,8 +29,9 @@ std::uint64_t random_owner();
 /// The parts that an engine uses in addition to its store. All must outlive the engine.
 struct EngineUses {
   Clock& clock;
-  ChangeFeed& changes;                 // gets the changes of tasks
-  const TaskIntake* intake = nullptr;  // as in EngineOptions
+  ChangeFeed& changes;                            // gets the changes of tasks
+  const TaskIntake* intake = nullptr;             // as in EngineOptions
+  std::shared_ptr<Checkpoints> checkpoints = {};  // as in RocksDbStoreOptions
 };
 /// Opens the store and engine of `options`. Reads all data that recovery needs. A caller with the
 /// same `owner` can open its own store again immediately. `mark` is as in RocksDbStoreOptions.
@@ -73,6 +76,14 @@ Result<std::uint32_t> shards_in(const cli::CheckOptions& options);
 /// all files. Errors: `unavailable` while another process has the store open, because a table looks
 /// damaged while it is being written.
 Result<std::vector<std::string>> damaged_files(const cli::CheckOptions& options);
+
+/// Makes a checkpoint of the data folder of a stopped server, and returns its path. Errors:
+/// not_found if there is no store; unavailable while a server has it open.
+Result<std::string> checkpoint_of_stopped(const std::string& data);
+/// These are add_backup(), list_backups() and restore_backup() of store/rocksdb/backup_folder.h.
+Result<NewBackup> make_backup(const BackupRequest& request);
+Result<std::vector<StoredBackup>> backups_in(const std::string& folder, BackupCheck check);
+Result<StoredBackup> restore_from_backup(const BackupRestore& restore);
 
 /// The place of the data, as text for people: a folder, or an address without its password.
 std::string data_place(const cli::ServeOptions& options);

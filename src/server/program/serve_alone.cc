@@ -11,6 +11,7 @@
 #include "detent/clock.h"
 #include "engine/thread/engine_thread.h"
 #include "net/http_server/http_server.h"
+#include "server/backup/backups.h"
 #include "server/beanstalk/beanstalk_server.h"
 #include "server/beanstalk/engine_shards.h"
 #include "server/operate/alerts.h"
@@ -19,6 +20,7 @@
 #include "server/operate/offload.h"
 #include "server/operate/watchdog.h"
 #include "server/operate/webhooks.h"
+#include "server/program/announce.h"
 #include "server/program/listeners.h"
 #include "server/program/open_engine.h"
 #include "server/routes/routes.h"
@@ -45,6 +47,27 @@ std::unique_ptr<DiskWatch> watch_disk(const cli::ServeOptions& options, TaskInta
       intake, clock);
 }
 
+/// Null when the tasks are not in a folder.
+std::unique_ptr<Backups> offer_backups(const cli::ServeOptions& options,
+                                       const std::shared_ptr<Checkpoints>& checkpoints,
+                                       const DiskWatch* disk, const Clock& clock) {
+  if (data_on_disk(options).empty()) return nullptr;
+  return std::make_unique<Backups>(
+      BackupsOptions{.data = options.data.string(), .checkpoints = checkpoints, .disk = disk},
+      clock);
+}
+
+Result<WebhookOptions> webhook_options(const cli::ServeOptions& options, const ServeContext& with,
+                                       const DescriptorPlan& descriptors) {
+  ASSIGN_OR_RETURN(Sinks sinks, open_sinks(options.sinks));
+  return WebhookOptions{.allow = options.webhook_allow,
+                        .keys = options.webhook_keys,
+                        .data = data_on_disk(options),
+                        .sinks = std::move(sinks),
+                        .max_calls = descriptors.webhook_calls,
+                        .tracer = with.tracer};
+}
+
 /// `routes` must outlive the answers.
 HttpAnswers answers_of(Routes& routes) {
   return {.handler =
@@ -62,14 +85,17 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
   const std::uint64_t owner = random_owner();
   ChangeFeed changes;
   TaskIntake intake;
+  const auto checkpoints = std::make_shared<Checkpoints>();
   const auto open = [&, mark = std::make_shared<DataFolderMark>()](DataFolderIs folder) {
-    return open_engine(options, {clock, changes, &intake}, owner, folder, mark);
+    return open_engine(options, {clock, changes, &intake, checkpoints}, owner, folder, mark);
   };
   ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, [&] {
                      return open(DataFolderIs::made_if_missing);
                    }));
   ASSIGN_OR_RETURN(const std::string identity, opened.store->identity());
+  tell_restored(data_on_disk(options));
   const std::unique_ptr<DiskWatch> disk = watch_disk(options, intake, clock);
+  const std::unique_ptr<Backups> backups = offer_backups(options, checkpoints, disk.get(), clock);
   EngineThread engine_thread(std::move(opened), clock,
                              log_engine_events([&] { return open(DataFolderIs::there); }, clock));
   const Watchdog watchdog(with.manager, engine_thread, clock);
@@ -79,15 +105,9 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
                                   .after = options.external_after,
                                   .window = options.window},
                                  engine_thread, clock));
-  ASSIGN_OR_RETURN(Sinks sinks, open_sinks(options.sinks));
+  ASSIGN_OR_RETURN(const WebhookOptions for_webhooks, webhook_options(options, with, descriptors));
   ASSIGN_OR_RETURN(const std::unique_ptr<Webhooks> webhooks,
-                   Webhooks::start({.allow = options.webhook_allow,
-                                    .keys = options.webhook_keys,
-                                    .data = data_on_disk(options),
-                                    .sinks = std::move(sinks),
-                                    .max_calls = descriptors.webhook_calls,
-                                    .tracer = with.tracer},
-                                   engine_thread, clock));
+                   Webhooks::start(for_webhooks, engine_thread, clock));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Alerts> alerts,
       start_alerts(options, webhooks->keys_file(), {.ask = figures_of(engine_thread)}, clock));
@@ -103,6 +123,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
        .host_names = options.host_names,
        .process_figures = [memory = options.memory_bytes] { return read_process_figures(memory); },
        .disk = disk.get(),
+       .backups = backups.get(),
        .tracer = with.tracer});
   routes.show_deliveries(webhooks->deliverer());
   check_again_at_reload(with.reloads, [&events, &routes] {

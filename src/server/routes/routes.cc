@@ -10,6 +10,7 @@
 #include "protocol/json/answer_codec.h"
 #include "protocol/json/queue_codec.h"
 #include "protocol/json/request_codec.h"
+#include "server/backup/backups.h"
 #include "server/http/etag.h"
 #include "server/http/metrics.h"
 #include "server/http/openapi.h"
@@ -150,6 +151,8 @@ Routes::Routes(EngineThread* engine, EventHub& events, const Clock& clock, Route
   add("GET", "/v1/wheel", Need::look_all, &Routes::wheel);
   add_with_query("GET", "/v1/dump", Need::admin_all, &Routes::dump);
   add("POST", "/v1/restore", Need::admin_all, &Routes::restore);
+  add("POST", "/v1/backup", Need::admin_all, &Routes::begin_backup);
+  add("POST", "/v1/backup/end", Need::admin_all, &Routes::end_backup);
   add_with_query("GET", "/metrics", Need::look_all, &Routes::metrics);
   add("GET", "/v1/cluster", Need::look_all, &Routes::cluster);
   add_with_query("GET", "/readyz", Need::nothing, &Routes::ready);
@@ -420,6 +423,7 @@ ProcessFigures Routes::process_figures() const {
   // A shard leaves them to its node.
   if (options_.tracer != nullptr && !options_.is_shard) figures.spans = options_.tracer->counts();
   if (options_.disk != nullptr) figures.disk = options_.disk->figures();
+  if (options_.backups != nullptr) figures.backup = options_.backups->last();
   return figures;
 }
 

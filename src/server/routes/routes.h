@@ -6,6 +6,7 @@
 // - routes_leases.cc: workers
 // - routes_queues.cc: queues
 // - routes_whole.cc: figures of the whole server
+// - routes_backup.cc: backups
 // - routes_watch.cc: event streams
 // - routes_schedules.cc: recurring schedules
 // - routes_list.cc: the list of tasks
@@ -47,6 +48,7 @@ class OffloadThread;
 
 namespace detent::server {
 
+class Backups;
 class DiskWatch;
 
 struct RoutesOptions {
@@ -67,6 +69,8 @@ struct RoutesOptions {
   std::function<ProcessFigures()> process_figures = {};
   /// The disk of the data folder; null: none. It must outlive the routes.
   const DiskWatch* disk = nullptr;
+  /// Null: the tasks are not in a folder, so there is nothing to back up. Must outlive the routes.
+  Backups* backups = nullptr;
   TaskTracer* tracer = nullptr;  // null: no traces
 };
 
@@ -219,6 +223,8 @@ class Routes {
   void wheel(const Call& call);
   void dump(const Call& call);
   void restore(const Call& call);
+  void begin_backup(const Call& call);
+  void end_backup(const Call& call);
   void metrics(const Call& call);
   void ready(const Call& call);
   void cluster(const Call& call);

@@ -83,6 +83,8 @@ constexpr Row kTable[] = {
     {"GET", "/v1/wheel", "", kLookAll},
     {"GET", "/v1/dump", "", kAdminAll},
     {"POST", "/v1/restore", "", kAdminAll},
+    {"POST", "/v1/backup", "", kAdminAll},
+    {"POST", "/v1/backup/end", "", kAdminAll},
     {"GET", "/metrics", "", kLookAll},
     {"GET", "/v1/cluster", "", kLookAll},
     {"GET", "/readyz", "", kOpen},

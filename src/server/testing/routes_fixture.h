@@ -63,6 +63,12 @@ class RoutesTest : public ::testing::Test {
                 .value();
     client_ = new_client();
   }
+  /// Replaces the routes. The objects in `options` must live until the HTTP server is stopped.
+  void listen_with(RoutesOptions options) {
+    http_->stop(0ms);
+    routes_ = std::make_unique<Routes>(*engine_, *events_, clock_, std::move(options));
+    listen(10s);
+  }
   std::unique_ptr<net::HttpClient> new_client() {
     return net::HttpClient::create("http://127.0.0.1:" + std::to_string(http_->port()), 30s)
         .value();

@@ -66,10 +66,19 @@ Result<std::unique_ptr<Store>> OpenStore::open(const RocksDbStoreOptions& option
     store->write_failed_ = true;  // then closing writes nothing
     return std::move(recovered).error();
   }
+  if (options.checkpoints) {
+    static_cast<void>(remove_checkpoints(options.path));  // of a backup that did not end
+    options.checkpoints->opened([db = store->db_.get()](const std::string& path) -> Result<void> {
+      const rocksdb::Status status = db->make_checkpoint(path);
+      if (!status.ok()) return to_error("make a checkpoint of the store", status);
+      return ok();
+    });
+  }
   return std::unique_ptr<Store>(std::move(store));
 }
 
 OpenStore::~OpenStore() {
+  if (options_.checkpoints) options_.checkpoints->closed();
   // The stored tasks are complete without the steps below. The steps only save work at the next
   // start.
   if (settle_.is_running() && !write_failed_) {
@@ -471,6 +480,8 @@ Result<std::uint64_t> OpenStore::begin_epoch() {
 }
 
 Result<std::string> OpenStore::identity() {
+  ASSIGN_OR_RETURN(std::optional<std::string> restored, db_->read_meta(kIdentityKey));
+  if (restored) return *std::move(restored);
   std::string identity;
   const rocksdb::Status status = db_->db().GetDbIdentity(identity);
   if (!status.ok()) return to_error("read identity", status);

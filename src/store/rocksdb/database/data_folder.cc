@@ -202,6 +202,11 @@ Result<bool> DataFolder::holds_database(const std::string& path) {
   }
   if (!fs::is_directory(status)) return false;
   ASSIGN_OR_RETURN(const std::vector<std::string> names, list(path));
+  if (std::binary_search(names.begin(), names.end(), kRestoring)) {
+    return folder_error(ErrorCode::data_loss, path,
+                        "has an incomplete restore of a backup: remove all its files, and run "
+                        "`detent restore-backup` again");
+  }
   if (std::binary_search(names.begin(), names.end(), "CURRENT")) return true;
   for (const std::string& name : names) {
     // An interrupted first start leaves a manifest, but no tables and no logs.

@@ -15,6 +15,10 @@
 
 namespace detent {
 
+/// The name of the folder in which a restore of a backup puts the files together. While a data
+/// folder has it, nobody can open its store.
+inline constexpr const char* kRestoring = "restoring";
+
 /// Holds two locks until it is destroyed. The lock on the folder itself holds even if files in the
 /// folder are removed. The lock on a file in the folder is for file systems that cannot lock
 /// folders. Both are locks of the operating system (flock). They end with the process, however it

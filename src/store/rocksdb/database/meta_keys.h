@@ -17,6 +17,7 @@ inline constexpr std::string_view kLastQueueNumberKey = "last_queue_number";
 inline constexpr std::string_view kEpochKey = "epoch";
 inline constexpr std::string_view kLowWatermarkKey = "low_water";  // its value is a key of `due`
 inline constexpr std::string_view kSettledToKey = "settled_to";
+inline constexpr std::string_view kIdentityKey = "identity";  // only of a restored backup
 inline constexpr std::string_view kDueSumsKey = "due_sums";
 
 /// The keys of queue records are in [kQueuePrefix, kQueueEnd).

@@ -3,6 +3,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 
 #include <algorithm>
@@ -272,8 +273,9 @@ OpenDb::OpenDb(DataFolder folder, StoreSeams seams, std::uint64_t buffer_bytes)
     : folder_(std::move(folder)),
       seams_(std::move(seams)),
       buffer_bytes_(buffer_bytes),
-      guard_(std::make_unique<WalEnv>(seams_.env != nullptr ? *seams_.env
-                                                            : *rocksdb::Env::Default())) {}
+      guard_(
+          std::make_unique<WalEnv>(seams_.env != nullptr ? *seams_.env : *rocksdb::Env::Default(),
+                                   folder_.path() + "/" + kCheckpointPrefix)) {}
 
 OpenDb::~OpenDb() {
   if (!db_) return;
@@ -354,6 +356,22 @@ rocksdb::Status OpenDb::flush_and_ingest(
     if (!status.ok()) return status;
   }
   return db_->IngestExternalFiles(tables);
+}
+
+rocksdb::Status OpenDb::make_checkpoint(const std::string& path) {
+  rocksdb::Checkpoint* made = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  rocksdb::FlushOptions flush;
+  flush.allow_write_stall = true;
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    if (status.ok()) status = db_->Flush(flush, family);
+  }
+  if (!status.ok()) return status;
+  constexpr std::uint64_t kAlwaysFlush = 0;
+  const MutexLock lock(writing_);
+  status = guard_->status();
+  return status.ok() ? checkpoint->CreateCheckpoint(path, kAlwaysFlush) : status;
 }
 
 bool OpenDb::may_begin_range(const rocksdb::ColumnFamilyHandle* family,

@@ -46,8 +46,8 @@ struct StoreSeams {
 };
 
 /// Owns the database and the lock of its folder. Confined to the store's thread, except db(),
-/// ingest(), the families and the settle folder. RocksDB flushes and compacts on threads of its
-/// own.
+/// ingest(), make_checkpoint(), the families and the settle folder. RocksDB flushes and compacts on
+/// threads of its own.
 class OpenDb {
  public:
   /// Opens the database, or creates it, and checks that this program can read its format. Removes
@@ -73,6 +73,10 @@ class OpenDb {
   /// unflushed write has a key inside the key range of a table. Then they wait for a few small
   /// flushes. Requires: allow_blocking_flush is false in `tables`.
   rocksdb::Status ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables);
+  /// Makes a checkpoint at `path`, whose name begins with kCheckpointPrefix. Runs on any thread.
+  /// Flushes the write buffers while writes continue. Then holds writes back for the flush of what
+  /// they wrote since, and for the hard links. So no log has a write that the checkpoint must have.
+  rocksdb::Status make_checkpoint(const std::string& path);
   /// Returns true if a range to remove may begin with this key of the family. insert_hints.h
   /// explains the restriction.
   bool may_begin_range(const rocksdb::ColumnFamilyHandle* family, std::string_view key) const;
@@ -126,8 +130,8 @@ class OpenDb {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_; the last is "default"
   // In the order of the families. The options of db_ share them.
   std::vector<std::shared_ptr<InsertHints>> hints_;
-  // Held during a write, and by ingest() to keep writes out. It is held across I/O, like RocksDB's
-  // own write lock.
+  // Held during a write, and by ingest() and make_checkpoint() to keep writes out. It is held
+  // across I/O, like RocksDB's own write lock.
   Mutex writing_;
 };
 

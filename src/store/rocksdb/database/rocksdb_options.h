@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "store/checkpoints.h"
 #include "store/cut_tail.h"
 #include "store/data_folder_is.h"
 
@@ -21,6 +22,8 @@ struct RocksDbStoreOptions {
   /// The first successful open() fills it. Later calls with the same mark fail with `unavailable`
   /// if another folder or store is at `path`. Null: any folder.
   std::shared_ptr<DataFolderMark> mark = {};
+  /// Other threads make checkpoints of the open store through this object. Null: none.
+  std::shared_ptr<Checkpoints> checkpoints = {};
   /// The memory for RocksDB's block cache: data blocks, indexes and filters. In bytes.
   std::size_t cache_bytes = std::size_t{128} << 20;
   /// The memory for one write buffer of the accepted family, in bytes. RocksDB keeps up to two of

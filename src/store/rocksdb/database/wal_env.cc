@@ -129,13 +129,15 @@ class WalEnv::Manifest final : public rocksdb::FSWritableFileOwnerWrapper {
 
 class WalEnv::Files final : public rocksdb::FileSystemWrapper {
  public:
-  Files(const std::shared_ptr<rocksdb::FileSystem>& target, std::shared_ptr<Latch> latch)
-      : FileSystemWrapper(target), latch_(std::move(latch)) {}
+  Files(const std::shared_ptr<rocksdb::FileSystem>& target, std::shared_ptr<Latch> latch,
+        std::string checkpoints)
+      : FileSystemWrapper(target), latch_(std::move(latch)), checkpoints_(std::move(checkpoints)) {}
   const char* Name() const override { return "WalEnv"; }
 
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* file,
                            IODebugContext* debug) override {
+    if (is_of_checkpoint(name)) return target()->NewWritableFile(name, options, file, debug);
     rocksdb::FileOptions with_reserve = options;
     if (is_log(name)) {
       latch_->sync_last();
@@ -156,11 +158,17 @@ class WalEnv::Files final : public rocksdb::FileSystemWrapper {
   }
 
  private:
+  bool is_of_checkpoint(std::string_view name) const {
+    return !checkpoints_.empty() && name.starts_with(checkpoints_);
+  }
+
   const std::shared_ptr<Latch> latch_;
+  const std::string checkpoints_;
 };
 
-WalEnv::WalEnv(rocksdb::Env& target) : EnvWrapper(&target), latch_(std::make_shared<Latch>()) {
-  file_system_ = std::make_shared<Files>(target.GetFileSystem(), latch_);
+WalEnv::WalEnv(rocksdb::Env& target, std::string checkpoints)
+    : EnvWrapper(&target), latch_(std::make_shared<Latch>()) {
+  file_system_ = std::make_shared<Files>(target.GetFileSystem(), latch_, std::move(checkpoints));
   system_clock_ = target.GetSystemClock();
 }
 

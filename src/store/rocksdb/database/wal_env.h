@@ -20,6 +20,9 @@
 // zeros. Syncing them is faster than syncing a new file size too, as with RocksDB's own way to
 // reserve space. So after a crash a log may end in zeros (wal_check.h). Closing a log cuts them
 // off. If a file system cannot reserve space, the file grows with each write.
+//
+// A checkpoint of the database is written through this layer too. Its files are ordinary files: a
+// full disk must fail the checkpoint and not the store.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -33,8 +36,9 @@ namespace detent {
 /// uncontended lock.
 class WalEnv final : public rocksdb::EnvWrapper {
  public:
-  /// `target` must outlive this object, and this object must outlive the database.
-  explicit WalEnv(rocksdb::Env& target);
+  /// `target` must outlive this object, and this object must outlive the database. The names of all
+  /// files of checkpoints begin with `checkpoints`; empty: there are none.
+  explicit WalEnv(rocksdb::Env& target, std::string checkpoints = {});
   ~WalEnv() override;
   const char* Name() const override { return "WalEnv"; }
 
