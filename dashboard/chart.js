@@ -32,6 +32,14 @@ const powersOfTen = (plot, axis, low, high) =>
 export const stepsFrom = (least) => Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** (power - 1)))
   .flat().filter((step) => step >= least);
 
+const HALF_MINUTE = 30; // seconds
+
+/** The range of the time axis. Of a single value, uPlot would show years. */
+export const rangeOf = (times, low, high) => (times.length === 1 ? [times[0] - HALF_MINUTE, times[0] + HALF_MINUTE] : [low, high]);
+
+/** The indices of values without a neighbour: no line shows them. */
+export const lonely = (column) => column.flatMap((value, i) => (value != null && column[i - 1] == null && column[i + 1] == null ? [i] : []));
+
 const PEAK = 5; // a value this many times the usual high values is a peak
 
 /** The top of a linear scale. A short peak does not count, because it would flatten all other values. */
@@ -53,7 +61,7 @@ function optionsOf({ series, format, step = 1, width, height, cursor, bars, log,
   return {
     width, height, cursor: { y: false, points: { size: 6 }, drag: { x: Boolean(select), y: false }, ...cursor },
     legend: { show: true, live: true },
-    scales: { x: { time: true }, y: log
+    scales: { x: { time: true, range: (u, low, high) => rangeOf(u.data[0], low, high) }, y: log
       ? { distr: 3, log: 10, range: (u, low, high) => [0.8, Math.max(10, 10 ** Math.ceil(Math.log10(high || 1)))] }
       : { range: () => [0, top() * 1.1] } },
     axes: [{ ...axis, size: 28, values: timeTexts }, { ...axis, size: 62, incrs: stepsFrom(step), splits: log ? powersOfTen : undefined,
@@ -64,7 +72,7 @@ function optionsOf({ series, format, step = 1, width, height, cursor, bars, log,
       { label: 'at', value: (u, at) => (at ? localTime(at * 1_000) : '') },
       ...series.map((one) => ({ label: one.label, stroke: paint(one.stroke), width: one.width ?? 1.6,
         dash: one.dash, fill: one.fill ? paint(one.fill, bars ? 'b0' : '30') : undefined, value: one.value ?? show,
-        points: { show: false },
+        points: bars ? { show: false } : { size: 4, fill: paint(one.stroke), filter: (u, i) => lonely(u.data[i]) },
         paths: bars ? window.uPlot.paths.bars({ size: [0.9, 40], align: 1 }) : undefined })),
     ],
   };

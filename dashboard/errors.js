@@ -1,25 +1,24 @@
 // Errors: the dead tasks, grouped by queue and error message. One press retries or cancels a group.
-import { get } from './api.js';
 import { cancelTasks, retryTasks } from './bulk.js';
 import { breakable, h, replace, setText } from './dom.js';
 import { count, plural, timeNode } from './format.js';
 import { action } from './parts.js';
 import { linkOf } from './queue_actions.js';
 import { makeTable } from './table.js';
-import { diedAt } from './task_actions.js';
 import { readAll, readSearch, shapeOf } from './task_search.js';
 
 export const title = 'Errors';
 const MOST = 20_000; // dead tasks that are looked at
 const SHOWN = 200; // groups
 
-/** {queue, error, ids, first, last} of each group, the largest first. The server lists the dead tasks of a queue by their death. */
+/** {key, queue, error, ids, last} of each group, the largest first. The server lists the dead tasks of a queue by their death. */
 export function groupsOf(tasks) {
   const groups = new Map();
-  for (const { id, queue, last_error: error = '' } of tasks) {
+  for (const { id, queue, last_error: error = '', died_at: last } of tasks) {
     const key = queue + '\n' + shapeOf(error);
     const group = groups.get(key) ?? { key, queue, error, ids: [] };
     group.ids.push(id);
+    group.last = last;
     groups.set(key, group);
   }
   return [...groups.values()].sort((a, b) => b.ids.length - a.ids.length || (a.key < b.key ? -1 : 1));
@@ -54,10 +53,6 @@ function makeGroups(queue, signal) {
       setText(wrong, '');
       setText(sub, `${isCut ? `The first ${count(MOST)} dead tasks` : plural(tasks.length, 'dead task')} in ${plural(groups.length, 'group')}` +
         `${shown.length < groups.length ? `; the ${SHOWN} most frequent are shown` : ''}`);
-      table.setRows([...shown], 'No task is dead.');
-      await Promise.all(shown.map(async (group) => {
-        group.last = await get('/v1/tasks/' + group.ids.at(-1), signal).then(diedAt, () => null);
-      }));
       table.setRows([...shown], 'No task is dead.');
     } catch (error) {
       if (error.name !== 'AbortError') setText(wrong, error.message);

@@ -3,7 +3,7 @@
 import { get } from './api.js';
 import { makeChart } from './chart.js';
 import { debounce, every, h, replace, setText } from './dom.js';
-import { countQueue, fetchBins, MINUTE } from './forecast_bins.js';
+import { fetchBins, MINUTE } from './forecast_bins.js';
 import { compact, count, duration, localTime, plural } from './format.js';
 import { tabs } from './parts.js';
 import { makeTable } from './table.js';
@@ -14,7 +14,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const SPANS = [['hour', HOUR, 60], ['6 hours', 6 * HOUR, 72], ['day', DAY, 96], ['week', 7 * DAY, 84],
   ['month', 30 * DAY, 60], ['year', 365 * DAY, 73], ['10 years', 3_650 * DAY, 120]];
-const REST = 600_000; // ms between two counts of a queue, which reads its tasks
+const REST = 60_000; // ms between two counts of a queue: the server reads tasks for each count
 
 const listOf = (queue, from, until) => '#/tasks?' + new URLSearchParams({ ...(queue && { queue }), due_after: new Date(from).toISOString(),
   due_before: new Date(until).toISOString() });
@@ -78,8 +78,7 @@ export function show(root, route, signal) {
     try {
       const now = Date.now();
       const range = { from: view.from ?? now, until: view.from ? view.until : now + view.span, bins: view.bins };
-      const forecast = name === '' ? await fetchBins(range, signal)
-        : await countQueue(name, range, { signal, tell: (found) => setText(sub, `${count(found)} tasks counted so far …`) });
+      const forecast = await fetchBins(name, range, signal);
       if (asked !== view || name !== queueName()) return null; // the viewer has moved on to another range or queue
       shown = forecast;
       setText(wrong, '');
@@ -92,14 +91,14 @@ export function show(root, route, signal) {
   function draw() {
     spans.press(view.from ? null : view.name);
     zoomed.hidden = !view.from;
-    const { first, bin_ms: width, counts, overdue, later, before, coarse, isCut } = shown;
+    const { first, bin_ms: width, counts, overdue, later, before, coarse, counted_to: countedTo } = shown;
     const sum = counts.reduce((total, n) => total + n, 0);
     // An empty bin has no bar; an additional place at the end closes the scale.
     chart.setData([[...counts, 0].map((_, i) => (first + i * width) / 1_000), [...counts.map((n) => (n > 0 ? n : null)), null]]);
-    setText(sub, `${isCut ? 'More than ' : ''}${plural(sum, 'task')} due from ${localTime(first)} to ${localTime(first + counts.length * width)}; ` +
+    setText(sub, `${countedTo ? 'More than ' : ''}${plural(sum, 'task')} due from ${localTime(first)} to ${localTime(first + counts.length * width)}; ` +
       `a bar is ${binText(width)}`);
     setText(note, [overdue > 0 && `${count(overdue)} overdue`, before > 0 && `${count(before)} before this`,
-      later !== null && `${count(later)} later`, coarse > 0 && `${count(coarse)} known by the day only, so spread evenly over it`].filter(Boolean).join(' · '));
+      countedTo ? `${count(later)} later, or not counted: the server has counted up to ${localTime(countedTo)}` : `${count(later)} later`, coarse > 0 && `${count(coarse)} known by the day only, so spread evenly over it`].filter(Boolean).join(' · '));
     peaks.setRows(busiest(shown));
   }
   every(10_000, signal, load);

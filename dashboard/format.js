@@ -96,7 +96,7 @@ export function timeNode(time, { ms = false, className = '' } = {}) {
   if (Number.isNaN(at.getTime())) return h('span', {}, '–');
   const utc = at.toISOString();
   return h('time', { datetime: utc, class: className || null, title: `${utc} · ${fromNow(at)}` },
-    localTime(at, ms));
+    localTime(at, ms).split(' ').map((part, i) => [i > 0 && ' ', h('span', {}, part)])); // a line may end between date and time
 }
 
 /** The value of an <input type="datetime-local">, and back. */

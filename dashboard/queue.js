@@ -13,9 +13,9 @@ import { whyQueueWaits } from './why.js';
 export const title = 'Queue';
 const STATES = ['scheduled', 'ready', 'leased', 'dead'];
 const ERRORS_PERIOD = 10_000; // ms; grouping reads all dead tasks of the queue
-const SPANS = [[300_000, '5 min'], [900_000, '15 min'], [3_600_000, '1 h']];
+const SPANS = [[900_000, '15 min'], [3_600_000, '1 h'], [86_400_000, '24 h']];
 
-/** {kind, text}: why the tasks of the queue wait, or that none waits. */
+/** {kind, text}: why the tasks of the queue wait, or that no task waits. */
 function verdictOf(queue) {
   const why = whyQueueWaits(queue);
   if (!why) return { kind: queue.settings.paused ? 'late' : '', text: queue.settings.paused ? 'The queue is paused. No task is ready.' : 'No task is ready and waiting.' };
@@ -29,18 +29,20 @@ function makeCharts(signal) {
     { label: 'completed', stroke: '--accent', fill: '--accent' }] }, signal);
   const failures = makeChart({ label: 'Failed attempts and deaths per second of this queue', format: rate, step: 0.1, series: [
     { label: 'failed attempts', stroke: '--second', fill: '--second' }, { label: 'died', stroke: '--danger', fill: '--danger' }] }, signal);
-  const lateness = makeChart({ label: 'Age of the oldest ready task of this queue', format: duration, series: [
-    { label: 'oldest ready task', stroke: '--danger', fill: '--danger' }] }, signal);
+  const lateness = makeChart({ label: 'Time from due to handed out of this queue', format: duration, series: [
+    { label: 'mean', stroke: '--accent', fill: '--accent' }, { label: 'longest', stroke: '--danger', dash: [4, 3] }] }, signal);
   const ready = makeChart({ label: 'Ready tasks of this queue', format: compact, series: [{ label: 'ready', stroke: '--accent', fill: '--accent' }] }, signal);
-  const card = (name, chart) => h('section', { class: 'card' }, h('h2', {}, name), chart.element);
-  return { element: h('div', { class: 'grid two' }, card('Tasks per second', throughput), card('Failures per second', failures),
-    card('Lateness: the oldest ready task', lateness), card('Ready tasks', ready)), draw(samples) {
+  const card = (name, chart, more) => h('section', { class: 'card' }, h('h2', {}, name, more && h('span', { class: 'sub' }, more)), chart.element);
+  const element = h('div', { class: 'grid two' }, card('Tasks per second', throughput), card('Failures per second', failures),
+    card('Lateness: from due to handed out', lateness), card('Ready tasks ', ready, 'since the page was opened'));
+  return { element, drawHistory(samples) {
     const times = samples.map(({ at }) => at / 1_000);
     const column = (of) => samples.map(of);
     throughput.setData([times, ...['scheduled', 'leased', 'completed'].map((name) => column(({ rates }) => rates[name]))]);
     failures.setData([times, ...['failed', 'died'].map((name) => column(({ rates }) => rates[name]))]);
-    lateness.setData([times, column(({ age }) => age)]);
-    ready.setData([times, column((sample) => sample.ready)]);
+    lateness.setData([times, ...['mean', 'max'].map((name) => column(({ late }) => late?.[name] ?? null))]);
+  }, drawReady(seen) {
+    ready.setData([seen.map(({ at }) => at / 1_000), seen.map((sample) => sample.ready)]);
   } };
 }
 
@@ -56,20 +58,20 @@ export function show(root, route, signal) {
   const facts = h('dl', { class: 'facts' });
   const since = h('span', { class: 'sub' });
   const errors = h('div', { hidden: true });
-  let span = SPANS[1][0];
-  let latest = null;
+  let span = SPANS[0][0];
+  let latest = null; // the queue
   let groups = null; // of errors, once a task is dead
   const grouped = { dead: 0, at: 0 }; // when they were grouped, and of how many tasks
   let seen = '';
   const range = tabs('Time range', SPANS, (chosen) => {
     span = chosen;
-    draw();
+    feed.loadHistory();
   });
   range.press(span);
   const body = h('div', { class: 'stack' }, h('div', { class: 'tiles six' }, [...Object.values(tiles), served, size].map(({ element }) => element)),
     errors, h('div', { class: 'head' }, h('h2', {}, 'Over time ', since), range.element), charts.element,
     h('div', { class: 'grid two' }, h('section', { class: 'card stack' }, h('h2', {}, 'Settings and limits'), facts,
-      h('div', { class: 'buttons' }, action('Edit settings …', async () => { if (latest && await editSettings(latest.queue)) await reload(); }, { signal }))),
+      h('div', { class: 'buttons' }, action('Edit settings …', async () => { if (latest && await editSettings(latest)) await feed.reload(); }, { signal }))),
     h('section', { class: 'stack' }, h('h2', {}, 'Workers with a task'), makeWorkers(name, signal).element)));
   replace(root, head, verdict, body);
 
@@ -86,7 +88,7 @@ export function show(root, route, signal) {
     if (now === seen) return; // a button would lose the focus
     seen = now;
     const isHeld = head.contains(document.activeElement);
-    replace(head, h('h1', {}, name), queue.settings.paused && stateNode('paused'), h('div', { class: 'buttons' }, queueActions(queue, () => reload(), signal, { isWhole: true }),
+    replace(head, h('h1', {}, name), queue.settings.paused && stateNode('paused'), h('div', { class: 'buttons' }, queueActions(queue, () => feed.reload(), signal, { isWhole: true }),
       h('a', { class: 'button', href: tasksOf(name) }, 'Tasks')));
     if (isHeld) head.querySelector('button')?.focus();
     replace(facts, settingFacts(queue));
@@ -101,14 +103,12 @@ export function show(root, route, signal) {
       replace(errors, groups.element);
     }
   }
-  function draw() {
-    if (!latest) return;
-    const { samples } = latest;
-    charts.draw(samples.filter(({ at }) => at >= Date.now() - span));
-    const isEstimate = samples.some((sample) => sample.isEstimate);
-    setText(since, `since ${localTime(samples[0].at).slice(11)}, when the page was opened${isEstimate ? '; above 200 changes a second, rates are estimates' : ''}`);
+  function drawHistory({ samples, since: from }) {
+    charts.drawHistory(samples);
+    const isWhole = Date.now() - from >= span;
+    setText(since, isWhole ? '' : `since ${localTime(from)}, when the server began to count the events of this queue`);
   }
-  const reload = followQueue(name, signal, ({ queue, samples, error }) => {
+  const feed = followQueue(name, signal, { spanOf: () => span, onHistory: drawHistory, on({ queue, ready, error }) {
     body.hidden = queue === null && latest === null;
     if (error) {
       if (latest === null || error.status === 404) {
@@ -119,8 +119,8 @@ export function show(root, route, signal) {
       }
       return;
     }
-    latest = { queue, samples };
+    latest = queue;
     drawQueue(queue);
-    draw();
-  });
+    charts.drawReady(ready.filter(({ at }) => at >= Date.now() - span));
+  } });
 }

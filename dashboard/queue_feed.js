@@ -1,88 +1,64 @@
-// The figures of one queue over time, while its page is open. The server keeps no history of a single
-// queue. So the page counts the changes of the queue's tasks from /v1/events, and requests the queue
-// every two seconds. It keeps the figures of the last hour for the queues that were looked at last.
-import { get, stream, withQuery } from './api.js';
-import { every, whileVisible } from './dom.js';
+// The figures of one queue over time, while its page is open. The events of the past are the server's
+// history of the queue. The number of ready tasks has no history. The page keeps the numbers since it was
+// opened, for the queues that were opened last.
+import { get, withQuery } from './api.js';
+import { every } from './dom.js';
 import { perSecond } from './histogram.js';
 import { pathOf } from './queue_actions.js';
 
 const PERIOD = 2_000;
 const HOUR = 3_600_000;
-const MOST_QUEUES = 8; // whose figures are kept
+const STEP = 10_000; // the finest step of the history
+const MOST_QUEUES = 8; // whose ready tasks are kept
 
-/** The figures, and the changes of tasks that they count. */
-export const FIGURES = { scheduled: ['scheduled'], leased: ['leased'], completed: ['completed'], failed: ['failed', 'expired'], died: ['dead'] };
-const FIGURE_OF = Object.fromEntries(Object.entries(FIGURES).flatMap(([figure, changes]) => changes.map((change) => [change, figure])));
-const none = () => Object.fromEntries(Object.keys(FIGURES).map((figure) => [figure, 0]));
+const RATES = [['scheduled', 'accepted'], ['leased', 'leased'], ['completed', 'completed'], ['died', 'died']];
+
+/** {at, rates, late} of a point of /v1/stats/history?queue=. An expired lease is a failed attempt. */
+export function sampleOf(point) {
+  const rates = Object.fromEntries(RATES.map(([rate, member]) => [rate, perSecond(point[member], point.span_ms)]));
+  rates.failed = perSecond(point.failed + point.expired, point.span_ms);
+  return { at: new Date(point.at).getTime(), rates, late: point.lateness_ms };
+}
+
+/** {samples, since} of the last `span` ms. */
+async function fetchHistory(queue, span, signal) {
+  const { points, since } = await get(withQuery('/v1/stats/history', { queue, span: `${span}ms` }), signal);
+  return { samples: points.map(sampleOf), since: new Date(since).getTime() };
+}
+
+const kept = new Map(); // queue → {at, ready}, oldest first
+
+function readyOf(name) {
+  const seen = kept.get(name) ?? [];
+  kept.delete(name);
+  kept.set(name, seen); // the latest at the end
+  if (kept.size > MOST_QUEUES) kept.delete(kept.keys().next().value);
+  if (seen.length > 0) seen.push({ at: seen.at(-1).at + 1, ready: null }); // a gap in the line
+  return seen;
+}
 
 /**
- * The events of a span, counted by figure. The server sends at most 200 changes a second, and the
- * number of changes that it left out. These count in proportion to the changes that it sent.
+ * Calls `on({queue, ready, error})` every two seconds and `onHistory({samples, since})` every ten
+ * seconds, until `signal`. `spanOf()` is the wanted span in ms. Returns {reload(), loadHistory()}.
  */
-export class ChangeCount {
-  #counts = none();
-  #seen = 0;
-  #missed = 0;
-
-  add(name, data) {
-    if (name === 'missed') this.#missed += data.missed ?? 0;
-    if (name !== 'task') return;
-    ++this.#seen;
-    if (data.change in FIGURE_OF) ++this.#counts[FIGURE_OF[data.change]];
-  }
-
-  /** {rates, isEstimate}, and begins again. */
-  take(ms) {
-    const scale = this.#seen === 0 ? 1 : (this.#seen + this.#missed) / this.#seen;
-    const rates = Object.fromEntries(Object.entries(this.#counts).map(([figure, n]) => [figure, perSecond(n * scale, ms)]));
-    const isEstimate = this.#missed > 0;
-    this.#counts = none();
-    this.#seen = this.#missed = 0;
-    return { rates, isEstimate };
-  }
-}
-
-const kept = new Map(); // queue → samples {at, rates, isEstimate, age, ready}, oldest first
-const NO_RATES = Object.fromEntries(Object.keys(FIGURES).map((figure) => [figure, null]));
-
-function samplesOf(name) {
-  const samples = kept.get(name) ?? [];
-  kept.delete(name);
-  kept.set(name, samples); // the latest at the end
-  if (kept.size > MOST_QUEUES) kept.delete(kept.keys().next().value);
-  if (samples.length > 0) samples.push({ at: samples.at(-1).at + 1, rates: NO_RATES, age: null, ready: null }); // a gap in the lines
-  return samples;
-}
-
-/** Calls `on({queue, samples, error})` every two seconds, until `signal`. Returns a function that requests the queue now. */
-export function followQueue(name, signal, on) {
-  const samples = samplesOf(name);
-  const counted = new ChangeCount();
-  let isOpen = false;
-  let isRefused = false; // the token may not read events
-  let last = Date.now();
-  every(PERIOD, signal, async () => {
-    if (isRefused) return;
-    isOpen = true;
-    try {
-      await stream(withQuery('/v1/events', { types: 'task', queue: name }), whileVisible(signal), (event, data) => counted.add(event, data));
-    } catch (error) {
-      isRefused = error.status === 403;
-    } finally {
-      isOpen = false;
-    }
-  });
-  return every(PERIOD, signal, async () => {
+export function followQueue(name, signal, { spanOf, on, onHistory }) {
+  const ready = readyOf(name);
+  const reload = every(PERIOD, signal, async () => {
     try {
       const queue = await get(pathOf(name), signal);
       const now = Date.now();
-      const { rates, isEstimate } = counted.take(now - last);
-      last = now;
-      samples.push({ at: now, rates: isOpen ? rates : NO_RATES, isEstimate, age: queue.oldest_ready_age_ms ?? 0, ready: queue.ready });
-      while (samples[0].at < now - HOUR) samples.shift();
-      on({ queue, samples, error: null });
+      ready.push({ at: now, ready: queue.ready });
+      while (ready[0].at < now - HOUR) ready.shift();
+      on({ queue, ready, error: null });
     } catch (error) {
-      if (error.name !== 'AbortError') on({ queue: null, samples, error });
+      if (error.name !== 'AbortError') on({ queue: null, ready, error });
     }
   });
+  const loadHistory = every(STEP, signal, async () => {
+    const span = spanOf();
+    const history = await fetchHistory(name, span, signal).catch(() => null);
+    if (history && span === spanOf()) onHistory(history);
+    return span > HOUR ? 6 * STEP : STEP;
+  });
+  return { reload, loadHistory };
 }

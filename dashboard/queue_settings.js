@@ -17,7 +17,7 @@ export function receiverOf({ webhook, sink }) {
     h('span', { class: 'sub' }, ` · signed with ${keysOf(webhook).length > 0 ? plural(keysOf(webhook).length, 'key') : "the server's key"}`)];
 }
 
-/** The settings as lines of a dl.facts, the limits beside what is used of them. */
+/** The settings as lines of a dl.facts. A limit has its used part next to it. */
 export function settingFacts({ settings, leased, scheduled, ready, dead, bytes: size }) {
   const limit = (value, show, used) => (value === null ? h('span', { class: 'sub' }, 'no limit') : `${show(value)}${used ? `, ${used} used` : ''}`);
   return [fact('tasks go to', receiverOf(settings)),

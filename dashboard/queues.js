@@ -55,6 +55,9 @@ function columnsOf(reload, signal) {
 const SHOWN = [['all', 'All', () => true], ['waiting', 'Waiting', ({ ready, settings }) => ready > 0 && !settings.paused],
   ['dead', 'Dead', ({ dead }) => dead > 0], ['paused', 'Paused', ({ settings }) => settings.paused]];
 
+/** The pages of the server that have the queues of a choice, even if the queues are small. Waiting queues are listed by age. */
+const LISTED = { dead: { state: 'dead', sort: 'dead' }, paused: { state: 'paused' } };
+
 const isLate = ({ ready, settings, oldest_ready_age_ms: age }) => ready > 0 && !settings.paused && age > 5_000;
 
 /** The urgent queues first: waiting tasks, the oldest first; then dead tasks, then pauses; then the rest by name. */
@@ -92,8 +95,7 @@ export function show(root, route, signal) {
     const found = queues.filter((queue) => queue.queue.toLowerCase().includes(part) && matches(queue)).sort(byUrgency);
     const isEmpty = queues.length === 0 && part === '';
     table.setRows(found, isEmpty ? 'There is no queue yet.' : name === 'all' ? 'No queue name matches.' : 'No such queue.');
-    more.hidden = !isCut || name === 'waiting';
-    // The server lists the waiting queues by age. It has no list of queues with dead tasks or of paused queues.
+    more.hidden = !isCut || name !== 'all';
     setText(sub, isEmpty ? 'The first task of a queue creates it.' : plural(Math.max(total, queues.length), 'queue') +
       (isCut ? `; the ${count(most)} with most tasks and the ${count(OLDEST)} whose tasks wait longest are listed. The filter finds the others` : ''));
     filter.hidden = choice.element.hidden = isEmpty;
@@ -103,10 +105,12 @@ export function show(root, route, signal) {
     const name = part && total > most ? { name: part } : {};
     try {
       const ask = (query) => get('/v1/queues?' + new URLSearchParams({ ...query, ...name }), signal);
-      const [answer, oldest] = await Promise.all([ask({ limit: most }), total > most ? ask({ limit: OLDEST, by: 'age' }) : { queues: [] }]);
+      const none = { queues: [] };
+      const [answer, oldest, inState] = await Promise.all([ask({ limit: most }), total > most ? ask({ limit: OLDEST, by: 'age' }) : none,
+        total > most && shown[0] in LISTED ? ask({ limit: MOST, ...LISTED[shown[0]] }) : none]);
       if (part !== wanted()) return; // a request for newer input is on its way
       isCut = answer.queues.length >= most && total > most;
-      queues = [...new Map([...answer.queues, ...oldest.queues].map((queue) => [queue.queue, queue])).values()];
+      queues = [...new Map([...answer.queues, ...oldest.queues, ...inState.queues].map((queue) => [queue.queue, queue])).values()];
       setText(wrong, '');
     } catch (error) {
       if (error.name === 'AbortError') return;

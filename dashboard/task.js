@@ -5,7 +5,7 @@ import { count, duration, fromNow, plural, timeNode } from './format.js';
 import { indented, rawMember } from './raw_json.js';
 import { action, copyable, fact, stateNode } from './parts.js';
 import { linkOf } from './queue_actions.js';
-import { cancelTask, curlOf, diedAt, editTask, mayMove, moveTask, runTask } from './task_actions.js';
+import { cancelTask, curlOf, editTask, mayMove, moveTask, runTask } from './task_actions.js';
 import { causesOf, whyLate } from './why.js';
 
 export const title = 'Task';
@@ -61,7 +61,7 @@ function endOf(task, now) {
           h('p', { class: 'sub' }, task.worker ? ['by worker ', h('code', {}, task.worker)] : 'by a worker without a name',
             task.leased_at && `, ${duration(Math.max(0, now - ms(task.leased_at)))} so far`), lateNode(task.late_ms))];
     case 'dead':
-      return [step('failed', 'Dead', diedAt(task), h('p', { class: 'sub' }, 'out of attempts; it stays until you run or cancel it'))];
+      return [step('failed', 'Dead', task.died_at, h('p', { class: 'sub' }, 'out of attempts; it stays until you run or cancel it'))];
     default:
       return [step('done', task.state === 'completed' ? 'Completed' : 'Cancelled', task.state === 'completed' ? task.history?.at(-1)?.ended_at : null)];
   }

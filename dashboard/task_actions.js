@@ -9,9 +9,6 @@ const pathOf = (id, verb = '') => `/v1/tasks/${encodeURIComponent(id)}${verb}`;
 const changeable = ['scheduled', 'ready', 'dead'];
 export const mayMove = (task) => changeable.includes(task.state);
 
-/** The time of death of a dead task, as its last attempt tells it; null if it is not known. */
-export const diedAt = ({ state, history = [] }) => (state === 'dead' ? history.at(-1)?.ended_at ?? null : null);
-
 /** Common due times, in the viewer's zone. */
 export function choices(now = new Date()) {
   const at = (days, hour) => new Date(now.getFullYear(), now.getMonth(), now.getDate() + days, hour);

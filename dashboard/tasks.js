@@ -8,7 +8,7 @@ import { count, plural, timeNode } from './format.js';
 import { action, stateNode } from './parts.js';
 import { pathOf, linkOf, purge } from './queue_actions.js';
 import { makeTable } from './table.js';
-import { diedAt, mayMove } from './task_actions.js';
+import { mayMove } from './task_actions.js';
 import { makeForm } from './task_form.js';
 import { fetchPage, readAll, readSearch } from './task_search.js';
 
@@ -31,7 +31,7 @@ function columnsOf(chosen, onChoice, isDead) {
     { label: 'Task', kind: 'title', of: ({ id }) => id, cell: ({ id }) => h('a', { href: '#/task/' + id }, id) },
     { label: 'Queue', kind: 'name wide', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: linkOf(queue) }, breakable(queue)) },
     { label: 'State', of: ({ state }) => state, cell: ({ state }) => stateNode(state) },
-    isDead ? { label: 'Died', kind: 'wide', sort: ({ died, due_at: due }) => died ?? due, of: ({ died }) => died ?? '', cell: ({ died }) => (died ? timeNode(died) : '…') }
+    isDead ? { label: 'Died', kind: 'wide', sort: ({ died_at: at }) => at, of: ({ died_at: at }) => at, cell: ({ died_at: at }) => timeNode(at) }
       : { label: 'Due', kind: 'wide', of: (task) => task.due_at, cell: (task) => timeNode(task.due_at) },
     { label: 'Attempts', kind: 'number', cell: (task) => count(task.attempts) },
     { label: 'Key', kind: 'cut', cell: ({ key }) => key ?? '–' },
@@ -60,19 +60,17 @@ function makePages(search, signal, tell) {
   } };
 }
 
-/** The same for dead tasks, the latest first. The page asks for the time of death of the tasks that it shows. */
+/** The same for dead tasks, the latest death first. The server lists them queue by queue, so the page reads them first. */
 function makeDeadPages(search, signal, tell) {
   const tasks = [];
   let all = null;
   return { tasks, async next() {
     if (all === null) {
       const found = await readAll(search, { most: MOST_DEAD, signal, tell: (n) => tell(`${count(n)} so far, searching …`) });
-      // The last attempt was due shortly before the death. A queue's tasks come in the order of their deaths.
-      all = found.tasks.reverse().sort((a, b) => (a.due_at < b.due_at) - (a.due_at > b.due_at));
+      // A queue's tasks come in the order of their deaths.
+      all = found.tasks.reverse().sort((a, b) => (a.died_at < b.died_at) - (a.died_at > b.died_at));
     }
-    const more = all.slice(tasks.length, tasks.length + PAGE);
-    await Promise.all(more.map(async (task) => { task.died = await get('/v1/tasks/' + task.id, signal).then(diedAt, () => null); }));
-    tasks.push(...more);
+    tasks.push(...all.slice(tasks.length, tasks.length + PAGE));
     return tasks.length === all.length;
   } };
 }

@@ -1,5 +1,4 @@
-// Workers: who has tasks now. The server does not list workers, so the page reads the leased tasks and
-// asks for each of them who leased it.
+// Workers: who has tasks now. The server does not list workers, but each leased task names its worker.
 import { get, withQuery } from './api.js';
 import { breakable, every, h, replace, setText } from './dom.js';
 import { count, duration, plural } from './format.js';
@@ -8,8 +7,9 @@ import { linkOf } from './queue_actions.js';
 import { makeTable } from './table.js';
 
 export const title = 'Workers';
-const MOST = 100; // leased tasks that are looked at
+const MOST = 1_000; // leased tasks that are looked at: one page of the list
 const PERIOD = 5_000;
+const MOST_NAMED = 5; // queues of one worker
 const UNNAMED = '';
 
 /** The workers of these tasks: {worker, tasks, queues, oldest}, the longest lease first. */
@@ -28,8 +28,7 @@ export function byWorker(tasks) {
 /** {workers, isCut} of one queue, or of all queues. */
 export async function fetchWorkers(queue, signal) {
   const { tasks, cursor } = await get(withQuery('/v1/tasks', { state: 'leased', queue, limit: MOST }), signal);
-  const whole = await Promise.all(tasks.map(({ id }) => get('/v1/tasks/' + id, signal).catch(() => null)));
-  return { workers: byWorker(whole.filter((task) => task?.state === 'leased')), isCut: cursor !== null };
+  return { workers: byWorker(tasks), isCut: cursor !== null };
 }
 
 /** {element, update()} with the workers of one queue, or of all queues. */
@@ -39,7 +38,8 @@ export function makeWorkers(queue, signal) {
     { label: 'Worker', kind: 'title', of: ({ worker }) => worker, cell: ({ worker }) => (worker === UNNAMED ? 'without a name' : breakable(worker)) },
     { label: 'Tasks', kind: 'number', sort: ({ tasks }) => tasks, of: ({ tasks }) => tasks, cell: ({ tasks }) => count(tasks) },
     ...(queue ? [] : [{ label: 'Queues', kind: 'name wide', of: ({ queues }) => [...queues].join(),
-      cell: ({ queues }) => [...queues].map((name, i) => [i > 0 && ', ', h('a', { href: linkOf(name) }, breakable(name))]) }]),
+      cell: ({ queues }) => [[...queues].slice(0, MOST_NAMED).map((name, i) => [i > 0 && ', ', h('a', { href: linkOf(name) }, breakable(name))]),
+        queues.size > MOST_NAMED && ` and ${plural(queues.size - MOST_NAMED, 'more queue')}`] }]),
     { label: 'Longest lease', kind: 'wide', sort: age, of: (one) => duration(age(one)),
       cell: (one) => [h('a', { href: '#/task/' + one.oldest.id }, `task ${one.oldest.id}`), h('span', { class: 'sub' }, ` for ${duration(age(one))}`)] },
   ] });

@@ -202,6 +202,8 @@ VIOLATIONS = [
     ("glossary", "src/engine/e.cc", cpp("int run_at_ = 0;\n"), 2),
     ("glossary", "src/wheel/w.cc", cpp("int bucket = 0;\n"), 2),
     ("glossary", "examples/a.cc", cpp("int jiffies = 0;\n"), 2),
+    ("log-action", "src/task/t.cc", cpp('void f() {\n  log_error("it failed", {{"cause", why()}});'
+                                        '\n  log_warning("x", {{"action", "wait"}});\n}\n'), 3),
     ("machine-path", "src/task/t.cc", cpp("// see /" "work/main/x\n"), 2),
     ("machine-path", "docs/a.md", "# A\n\nSee .." "/shared/design.\n", 3),
     ("machine-path", "CMakeLists.txt", "# Root.\nset(X /" "work/x)\n", 2),
@@ -255,6 +257,11 @@ VIOLATIONS = [
 ]
 
 HARMLESS = [
+    ("an error with an action", "src/task/t.cc",
+     cpp('void f() {\n  log_error("it failed",\n'
+         '            {{"cause", why()}, {"action", "wait"}});\n}\n')),
+    ("a test of the log", "src/task/t_test.cc",
+     cpp('#include <gtest/gtest.h>\n\nvoid f() { log_error("it failed"); }\n')),
     ("a result that is discarded for a reason", "src/task/task.cc",
      '#include "task/task.h"\n\n// It is zero.\n(void)count();\n'),
     ("a word in a comment or a string", "src/task/t.cc",

@@ -43,7 +43,7 @@ Parsed<Cron> Cron::parse(std::string_view expression, std::string_view zone,
   auto loaded = TimeZone::load(zone);
   if (!loaded) return CalendarError{loaded.error().message, 0};
   const CronRule& rule = parsed.value();
-  State state{std::string(expression), std::string(zone), rule, milliseconds{}};
+  State state{std::string(expression), loaded->name(), rule, milliseconds{}};
   if (const auto* fields = std::get_if<CronFields>(&rule)) {
     const bool is_real_time = fields->has_every_hour();
     state.schedule =

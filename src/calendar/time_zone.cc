@@ -115,7 +115,8 @@ Result<TimeZone> TimeZone::load(std::string_view name, std::string_view director
   const Error unknown{ErrorCode::invalid_argument,
                       "no time zone '" + std::string(name) + "' in " + std::string(directory) +
                           "; use a name of the tz database, such as Europe/Berlin"};
-  std::ifstream file(find_file(name, directory), std::ios::binary);
+  const std::filesystem::path path = find_file(name, directory);
+  std::ifstream file(path, std::ios::binary);
   std::string content;
   content.resize(kLargestFile);
   // If the name is a directory, reading fails as well. A directory is part of many zone names, but
@@ -125,6 +126,7 @@ Result<TimeZone> TimeZone::load(std::string_view name, std::string_view director
   content.resize(static_cast<std::size_t>(file.gcount()));
   auto zone = parse(std::as_bytes(std::span(content)));
   if (!zone) return with_context(name, std::move(zone).error());
+  zone->name_ = path.lexically_relative(directory).string();
   return zone;
 }
 

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -47,12 +48,16 @@ inline constexpr std::chrono::hours kMostOffsetDifference{50};
 /// Immutable, and so thread-safe.
 class TimeZone {
  public:
-  static TimeZone utc() { return TimeZone(); }
+  static TimeZone utc() { return TimeZone("UTC"); }
 
   /// Reads the zone `name`, in any letter case, from `directory`. "UTC" needs no file. Errors:
   /// `invalid_argument` if there is no such zone, or if its file is unusable.
   static Result<TimeZone> load(std::string_view name,
                                std::string_view directory = "/usr/share/zoneinfo");
+
+  /// The name as the tz database spells it: "Europe/Berlin" for "europe/berlin". Empty after
+  /// parse().
+  const std::string& name() const noexcept { return name_; }
 
   /// Reads the content of a compiled file of version 2 or later, without leap seconds.
   static Result<TimeZone> parse(std::span<const std::byte> bytes);
@@ -70,9 +75,11 @@ class TimeZone {
 
  private:
   TimeZone() = default;
+  explicit TimeZone(std::string name) : name_(std::move(name)) {}
   void add_change(OffsetChange change);
   OffsetSpan rule_span_at(std::chrono::sys_seconds time) const;
 
+  std::string name_;
   std::chrono::seconds first_offset_{};     // before the first change of the table
   std::vector<OffsetChange> changes_ = {};  // the table, in order; each one changes the offset
   ZoneRule rule_;                           // holds after the last change of the table

@@ -58,6 +58,15 @@ TEST(TimeZone, ANameMayHaveAnyLetterCase) {
   EXPECT_FALSE(TimeZone::load("europe/berlin", "/nowhere"));
 }
 
+TEST(TimeZone, HasTheNameOfTheDatabase) {
+  for (const char* name : {"europe/berlin", "EUROPE/BERLIN", "Europe/Berlin"}) {
+    EXPECT_EQ(zone(name).name(), "Europe/Berlin");
+  }
+  EXPECT_EQ(zone("america/argentina/buenos_aires").name(), "America/Argentina/Buenos_Aires");
+  EXPECT_EQ(zone("utc").name(), "UTC");
+  EXPECT_EQ(zone("etc/utc").name(), "Etc/UTC");
+}
+
 TEST(TimeZone, SpansMeetAndDifferFrom1900To9999) {
   for (const char* name : {"Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
                            "Asia/Shanghai", "Africa/Casablanca", "America/St_Johns",

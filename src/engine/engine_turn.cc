@@ -47,6 +47,7 @@ Result<void> Engine::turn() {
   const MonotonicTime start = parts_->clock.now();
   if (!stopped_by()) {
     notice_clock();
+    parts_->news.note_time();
     decide_schedules();
     serve_due();
   }
@@ -92,6 +93,7 @@ void Engine::serve_due() {
 void Engine::catch_up() {
   notice_clock();
   if (stopped_by()) return;
+  parts_->news.note_time();
   const Tick now = parts_->time.now();
   for (LoadedTask* const task : fire_tasks()) parts_->tasks.timers().set(*task, now);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "net/message/http_query.h"
@@ -13,6 +14,16 @@ namespace {
 
 bool says_who_may_read(std::string_view header) noexcept {
   return header.starts_with("access-control-") || header == "vary";
+}
+
+std::optional<HandOutLateness> joint_lateness(const QueuePoint& one, const QueuePoint& other) {
+  if (!one.lateness || !other.lateness) return one.lateness ? one.lateness : other.lateness;
+  const auto total = [](const QueuePoint& point) {
+    return point.lateness->mean * static_cast<std::int64_t>(point.leased);
+  };
+  const auto leased = static_cast<std::int64_t>(one.leased + other.leased);
+  return HandOutLateness{.mean = (total(one) + total(other)) / std::max<std::int64_t>(leased, 1),
+                         .max = std::max(one.lateness->max, other.lateness->max)};
 }
 
 bool is_framing(std::string_view header) noexcept {
@@ -66,6 +77,11 @@ std::string target_without(std::string_view target, std::initializer_list<std::s
     kept.append(parameter).push_back('&');
   }
   return kept;
+}
+
+bool has_parameter(std::string_view target, std::string_view name) {
+  // Without the parameter, the target can only gain the mark at its end.
+  return target_without(target, {name}).size() <= target.size();
 }
 
 Plan to_shard(net::HttpRequest request, ShardNumber shard) {
@@ -130,6 +146,27 @@ void add_partition(QueueStats& sum, const QueueStats& more) {
 void add_partition(QueueView& sum, const QueueView& more) {
   add_partition(sum.stats, more.stats);
   sum.bytes += more.bytes;
+}
+
+void add_partition(QueueHistory& sum, const QueueHistory& more) {
+  std::map<WallTime, QueuePoint> points;
+  for (QueuePoint& point : sum.points) points.emplace(point.at, std::move(point));
+  for (const QueuePoint& point : more.points) {
+    const auto [known, is_new] = points.emplace(point.at, point);
+    if (is_new) continue;
+    QueuePoint& joint = known->second;
+    joint.lateness = joint_lateness(joint, point);
+    joint.accepted += point.accepted;
+    joint.fired += point.fired;
+    joint.leased += point.leased;
+    joint.completed += point.completed;
+    joint.failed += point.failed;
+    joint.expired += point.expired;
+    joint.died += point.died;
+  }
+  sum.points.clear();
+  for (auto& [at, point] : points) sum.points.push_back(std::move(point));
+  sum.since = std::max(sum.since, more.since);
 }
 
 }  // namespace detent::gateway

@@ -39,6 +39,9 @@ net::HttpRequest as_get(const net::HttpRequest& request, std::string target);
 /// '?' or '&'.
 std::string target_without(std::string_view target, std::initializer_list<std::string_view> names);
 
+/// Whether the target has this parameter, however it is escaped.
+bool has_parameter(std::string_view target, std::string_view name);
+
 /// Sends the request there as it came; the answer is that shard's.
 Plan to_shard(net::HttpRequest request, ShardNumber shard);
 
@@ -59,5 +62,7 @@ std::optional<ShardNumber> place_in(std::string_view task, const ShardMap& map, 
 /// Adds the figures of another partition of the queue.
 void add_partition(QueueStats& sum, const QueueStats& more);
 void add_partition(QueueView& sum, const QueueView& more);
+/// The histories must have the same steps.
+void add_partition(QueueHistory& sum, const QueueHistory& more);
 
 }  // namespace detent::gateway

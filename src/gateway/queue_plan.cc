@@ -1,20 +1,24 @@
 #include "gateway/queue_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gateway/fan_out.h"
+#include "net/message/http_query.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/queue_codec.h"
 #include "protocol/json/request_codec.h"
+#include "protocol/json/stats_point.h"
 
 namespace detent::gateway {
 namespace {
@@ -56,6 +60,15 @@ Result<Step> add_partitions(QueueView view, const Answers& others) {
     add_partition(view, other);
   }
   return Step(joined(others, json::render_queue(view)));
+}
+
+Result<Step> add_histories(const Answers& answers) {
+  ASSIGN_OR_RETURN(QueueHistory sum, json::parse_queue_history(answers.front().body));
+  for (const net::HttpResponse& answer : std::span(answers).subspan(1)) {
+    ASSIGN_OR_RETURN(const QueueHistory more, json::parse_queue_history(answer.body));
+    add_partition(sum, more);
+  }
+  return Step(joined(answers, json::render_queue_history(sum)));
 }
 
 /// A running removal of a queue: the other partitions, the home, and then the other partitions
@@ -186,6 +199,22 @@ Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardM
     });
   };
   return plan;
+}
+
+Plan plan_queue_history(net::HttpRequest request, const ShardMap& map) {
+  net::QueryParameter queue{"queue"};
+  net::QueryParameter span{"span"};
+  net::QueryParameter step{"step"};
+  const std::array<net::QueryParameter*, 3> parameters{&queue, &span, &step};
+  const Result<void> taken = net::take_query(request.target, parameters);
+  if (!taken || !queue.value) return to_shard(std::move(request), 0);  // which refuses it
+  return to_places(request, map.places_of(*queue.value), [](Answers told) -> Step {
+    if (auto failure = failure_among(told)) return *std::move(failure);
+    if (std::ranges::none_of(told, is_success)) return std::move(told.front());
+    std::erase_if(told, [](const auto& answer) { return !is_success(answer); });  // not made yet
+    Result<Step> whole = json::as_answer(add_histories(told));
+    return whole ? *std::move(whole) : Step(problem(whole.error()));
+  });
 }
 
 Plan plan_remove_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map) {

@@ -16,6 +16,8 @@ namespace detent::gateway {
 
 /// `GET` and `PATCH /v1/queues/{queue}`, and `…/pause` and `…/resume`: all answer with the queue.
 Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
+/// `GET /v1/stats/history?queue=`: the steps of the partitions are added up.
+Plan plan_queue_history(net::HttpRequest request, const ShardMap& map);
 /// `DELETE /v1/queues/{queue}`: removes the queue only if all partitions are empty. If a put comes
 /// during the removal, the answer is 409 and says what to do. A repeated request continues where
 /// the earlier request stopped. If only the home is already gone, every other shard is asked for a

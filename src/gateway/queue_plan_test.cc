@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "protocol/json/dump_codec.h"
 #include "protocol/json/queue_codec.h"
 #include "protocol/json/stats_codec.h"
+#include "protocol/json/stats_point.h"
 
 namespace detent::gateway {
 namespace {
@@ -43,6 +46,66 @@ QueueView view_of(std::uint64_t ready) {
 /// Answers as a partition that has as many ready tasks as the number of its shard.
 net::HttpResponse show(const Part& part) {
   return ok_json(json::render_queue(view_of(part.shard)));
+}
+
+QueuePoint point(int second, std::uint64_t leased, std::chrono::milliseconds late) {
+  return {.at = WallTime{std::chrono::seconds{second}},
+          .span = std::chrono::seconds{10},
+          .accepted = 1,
+          .fired = 2,
+          .leased = leased,
+          .completed = 3,
+          .failed = 4,
+          .expired = 5,
+          .died = 6,
+          .lateness = leased > 0 ? std::optional(HandOutLateness{late, 2 * late}) : std::nullopt};
+}
+
+TEST(QueuePlan, TheHistoriesOfThePartitionsAreAddedStepByStep) {
+  using std::chrono::milliseconds;
+  const auto play = [](const Part& part) {
+    if (part.shard == 0) return not_there();  // a partition that does not exist yet
+    QueueHistory history{.queue = kHot,
+                         .step = std::chrono::seconds{10},
+                         .since = WallTime{std::chrono::seconds{5}}};
+    if (part.shard == 6) {
+      history.points = {point(20, 1, milliseconds{10}), point(30, 0, milliseconds{0}),
+                        point(40, 2, milliseconds{5})};
+    } else {
+      history.since = WallTime{std::chrono::seconds{15}};
+      history.points = {point(30, 3, milliseconds{8}), point(40, 6, milliseconds{9}),
+                        point(50, 1, milliseconds{1})};
+    }
+    return ok_json(json::render_queue_history(history));
+  };
+  const net::HttpRequest request = get("/v1/stats/history?span=1m&queue=" + kHot);
+  EXPECT_FALSE(is_of_node(request));
+  const CarriedOut done = carry_out(request, kMap, play);
+  EXPECT_EQ(shards_of(done.rounds.at(0)), (Shards{6, 7, 0}));
+  const QueueHistory sum = json::parse_queue_history(done.answer.body).value();
+  EXPECT_EQ(sum.since, WallTime{std::chrono::seconds{15}}) << "earlier steps are not complete";
+  ASSERT_EQ(sum.points.size(), 4u);
+  EXPECT_EQ(sum.points[0], point(20, 1, milliseconds{10}));
+  EXPECT_EQ(sum.points[1].lateness, (HandOutLateness{milliseconds{8}, milliseconds{16}}));
+  EXPECT_EQ(sum.points[3], point(50, 1, milliseconds{1}));
+  const QueuePoint& both = sum.points[2];
+  EXPECT_EQ(both.accepted, 2u);
+  EXPECT_EQ(both.fired, 4u);
+  EXPECT_EQ(both.leased, 8u);
+  EXPECT_EQ(both.completed, 6u);
+  EXPECT_EQ(both.failed, 8u);
+  EXPECT_EQ(both.expired, 10u);
+  EXPECT_EQ(both.died, 12u);
+  EXPECT_EQ(both.lateness, (HandOutLateness{milliseconds{8}, milliseconds{18}}));
+  EXPECT_EQ(carry_out(request, kMap, [](const Part&) { return not_there(); }).answer.status, 404);
+  EXPECT_EQ(carry_out(request, kUnaware, play).rounds.at(0).size(), 1u);
+}
+
+TEST(QueuePlan, TheHistoryOfAllQueuesIsOfTheNode) {
+  EXPECT_TRUE(is_of_node(get("/v1/stats/history")));
+  EXPECT_TRUE(is_of_node(get("/v1/stats/history?span=1h&step=1m")));
+  EXPECT_FALSE(is_of_node(get("/v1/stats/history?span=1h&%71ueue=a")));
+  EXPECT_FALSE(is_of_node(get("/v1/stats/history?queue=")));
 }
 
 TEST(QueuePlan, TheHomeOfAQueueIsAskedFirstAndNamesTheOtherShards) {

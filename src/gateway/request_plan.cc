@@ -16,6 +16,9 @@
 namespace detent::gateway {
 namespace {
 
+/// Of one queue a shard has it, of all queues the node.
+constexpr std::string_view kHistory = "/v1/stats/history";
+
 /// The shard map, and the turn.
 struct Layout {
   const ShardMap& map;
@@ -109,7 +112,8 @@ net::RouteTable<Planner> make_table() {
   }
   table.add("POST", "/v1/occurrences", by_queue_in_body);
   table.add("GET", "/v1/stats", planned<plan_stats>);
-  table.add("GET", "/v1/forecast", planned<plan_forecast>);
+  table.add("GET", kHistory, mapped<plan_queue_history>);
+  table.add("GET", "/v1/forecast", mapped<plan_forecast>);
   table.add("GET", "/v1/wheel", planned<plan_wheel>);
   table.add("GET", "/v1/dump", planned<plan_dump>);
   table.add("POST", "/v1/restore", mapped<plan_restore>);
@@ -132,7 +136,8 @@ Step plan_request(net::HttpRequest request, const ShardMap& map, std::uint64_t t
 }
 
 bool is_of_node(const net::HttpRequest& request) {
-  return !table().find(request.method, request.target);
+  const auto match = table().find(request.method, request.target);
+  return !match || (match->pattern == kHistory && !has_parameter(request.target, "queue"));
 }
 
 }  // namespace detent::gateway

@@ -82,7 +82,7 @@ Step plan_request(net::HttpRequest request, const ShardMap& map, std::uint64_t t
 
 /// Returns true if the request is not about tasks, so that any node answers it by itself: the
 /// dashboard's files, /healthz, /readyz, /metrics, /openapi.json, /v1/cluster, /v1/events,
-/// /v1/stats/history, and any path that no shard knows.
+/// /v1/stats/history of all queues, and any path that no shard knows.
 bool is_of_node(const net::HttpRequest& request);
 
 }  // namespace detent::gateway

@@ -20,6 +20,7 @@
 #include "net/message/http_query.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
+#include "protocol/json/problem.h"
 #include "protocol/json/queue_codec.h"
 #include "protocol/json/stats_codec.h"
 #include "task/largest_queues.h"
@@ -133,13 +134,22 @@ Result<Step> add_stats(const Answers& answers, QueueOrder order, std::uint64_t m
   return Step(joined(answers, json::render_stats(sum)));
 }
 
-/// The counts of a queue are sums over its partitions, and a page can be sorted only by the sums.
-/// So the answers have all queues.
-Result<Step> page_of_queues(const Answers& answers, const QueuePageRequest& page) {
+enum class Told : bool { all_queues, pages };
+
+/// Makes a page of the queues in the answers. If the answers are pages, they are by name: each has
+/// the first queues of its shard, so the first queues of all shards are complete.
+Result<Step> page_of_queues(const Answers& answers, const QueuePageRequest& page, Told told) {
   std::map<std::string, QueueView> views;
+  bool is_cut = false;
   for (const net::HttpResponse& answer : answers) {
-    ASSIGN_OR_RETURN(const std::vector<QueueView> queues, json::parse_queues(answer.body));
-    for (const QueueView& view : queues) {
+    json::QueueListAnswer part;
+    if (told == Told::pages) {
+      ASSIGN_OR_RETURN(part, json::parse_queue_page(answer.body));
+      is_cut = is_cut || !part.cursor.empty();
+    } else {
+      ASSIGN_OR_RETURN(part.queues, json::parse_queues(answer.body));
+    }
+    for (const QueueView& view : part.queues) {
       const auto [known, is_new] = views.try_emplace(view.stats.queue, view);
       if (!is_new) add_partition(known->second, view);
     }
@@ -150,7 +160,8 @@ Result<Step> page_of_queues(const Answers& answers, const QueuePageRequest& page
       kept.push_back(view.stats);
     }
   }
-  const std::string cursor = keep_page(kept, page);
+  std::string cursor = keep_page(kept, page);
+  if (cursor.empty() && is_cut && !kept.empty()) cursor = cursor_after(kept.back(), page);
   std::vector<QueueView> shown;
   shown.reserve(kept.size());
   for (const QueueStats& stats : kept) shown.push_back(std::move(views.at(stats.queue)));
@@ -159,7 +170,8 @@ Result<Step> page_of_queues(const Answers& answers, const QueuePageRequest& page
 
 enum class Clocks : bool { may_differ, must_agree };
 
-Result<Step> add_forecasts(const net::HttpRequest& request, Answers answers, Clocks clocks) {
+/// `parts` are the questions.
+Result<Step> add_forecasts(const std::vector<Part>& parts, Answers answers, Clocks clocks) {
   std::vector<Forecast> forecasts;
   Forecast sum;
   for (const net::HttpResponse& answer : answers) {
@@ -171,13 +183,13 @@ Result<Step> add_forecasts(const net::HttpRequest& request, Answers answers, Clo
   std::vector<std::size_t> asked_again;
   for (std::size_t i = 0; i < forecasts.size(); ++i) {
     if (forecasts[i].from == sum.from) continue;
-    early.push_back({static_cast<ShardNumber>(i), request});
+    early.push_back(parts[i]);
     asked_again.push_back(i);
   }
   if (clocks == Clocks::must_agree && !early.empty()) {
     return Step(to_each(std::move(early), [=](Answers again) mutable -> Result<Step> {
       for (std::size_t i = 0; i < again.size(); ++i) answers[asked_again[i]] = std::move(again[i]);
-      return add_forecasts(request, std::move(answers), Clocks::may_differ);
+      return add_forecasts(parts, std::move(answers), Clocks::may_differ);
     }));
   }
   sum.bin = forecasts.front().bin;
@@ -186,8 +198,27 @@ Result<Step> add_forecasts(const net::HttpRequest& request, Answers answers, Clo
     sum.overdue += forecast.overdue;
     sum.later += forecast.later;
     sum.coarse += forecast.coarse;
+    if (forecast.counted_to) {
+      sum.counted_to =
+          std::min(sum.counted_to.value_or(*forecast.counted_to), *forecast.counted_to);
+    }
   }
   return Step(joined(answers, json::render_forecast(sum)));
+}
+
+/// A partition that does not exist yet has no tasks.
+Step forecast_of_queue(const std::vector<Part>& parts, Answers& answers) {
+  std::vector<Part> asked;
+  Answers told;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].status == 404) continue;
+    if (!is_success(answers[i])) return std::move(answers[i]);
+    asked.push_back(parts[i]);
+    told.push_back(std::move(answers[i]));
+  }
+  if (told.empty()) return std::move(answers.front());
+  Result<Step> sum = json::as_answer(add_forecasts(asked, std::move(told), Clocks::must_agree));
+  return sum ? *std::move(sum) : Step(problem(sum.error()));
 }
 
 Result<Step> add_wheels(const Answers& answers) {
@@ -227,10 +258,16 @@ Plan plan_queues(net::HttpRequest request, ShardNumber shards) {
     const auto most = net::read_count(limit, kMaxPage, kDefaultPage);
     auto page = QueuePageRequest::read(sort.value, state.value, cursor.value, most.value_or(0));
     if (!most || !page || by.value) return to_shard(std::move(request), 0);  // which refuses it
-    request.target = target_without(request.target, {"sort", "state", "cursor", "limit"});
-    request.target.pop_back();  // the '?' or '&' for further parameters
-    return to_all(request, shards, [page = *std::move(page)](const Answers& answers) {
-      return page_of_queues(answers, page);
+    // The counts of a queue are sums over its partitions. A page can be sorted by counts, or
+    // filtered by state, only with the sums of all queues.
+    const bool is_by_name = page->sort == QueueSort::name && !page->state;
+    if (!is_by_name) {
+      request.target = target_without(request.target, {"sort", "state", "cursor", "limit"});
+      request.target.pop_back();  // the '?' or '&' for further parameters
+    }
+    const Told told = is_by_name ? Told::pages : Told::all_queues;
+    return to_all(request, shards, [page = *std::move(page), told](const Answers& answers) {
+      return page_of_queues(answers, page, told);
     });
   }
   return to_all(request, shards, [](const Answers& answers) -> Result<Step> {
@@ -291,9 +328,22 @@ Plan plan_stats(net::HttpRequest request, ShardNumber shards) {
   });
 }
 
-Plan plan_forecast(net::HttpRequest request, ShardNumber shards) {
-  return to_all(request, shards, [request](Answers answers) -> Result<Step> {
-    return add_forecasts(request, std::move(answers), Clocks::must_agree);
+Plan plan_forecast(net::HttpRequest request, const ShardMap& map) {
+  net::QueryParameter queue{"queue"};
+  net::QueryParameter bins{"bins"};
+  net::QueryParameter span{"span"};
+  const std::array<net::QueryParameter*, 3> parameters{&queue, &bins, &span};
+  const Result<void> taken = net::take_query(request.target, parameters);
+  if (!taken) return to_shard(std::move(request), 0);  // which refuses it
+  std::vector<Part> parts;
+  if (queue.value) {
+    for (const ShardNumber shard : map.places_of(*queue.value)) parts.push_back({shard, request});
+    return {.parts = parts,
+            .join = [parts](Answers answers) { return forecast_of_queue(parts, answers); }};
+  }
+  for (ShardNumber shard = 0; shard < map.shards; ++shard) parts.push_back({shard, request});
+  return to_each(parts, [parts](Answers answers) -> Result<Step> {
+    return add_forecasts(parts, std::move(answers), Clocks::must_agree);
   });
 }
 

@@ -13,8 +13,8 @@ Plan plan_schedules(net::HttpRequest request, ShardNumber shards);
 Plan plan_stats(net::HttpRequest request, ShardNumber shards);
 /// `GET /v1/forecast`: the sums. Its bins begin with a minute: shards that were asked just before a
 /// minute was over are asked again. Those whose clocks are apart for longer are added up as they
-/// are.
-Plan plan_forecast(net::HttpRequest request, ShardNumber shards);
+/// are. For one queue, the shards of its partitions are asked.
+Plan plan_forecast(net::HttpRequest request, const ShardMap& map);
 /// `GET /v1/wheel`: the timers of all shards as if they were on one wheel.
 Plan plan_wheel(net::HttpRequest request, ShardNumber shards);
 

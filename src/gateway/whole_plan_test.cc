@@ -2,15 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gateway/plan_fixture.h"
+#include "net/message/http_query.h"
 #include "protocol/json/answer_codec.h"
 #include "protocol/json/queue_codec.h"
 #include "protocol/json/stats_codec.h"
+#include "task/queue_page.h"
 
 namespace detent::gateway {
 namespace {
@@ -73,6 +78,72 @@ TEST(WholePlan, PagesOfQueuesAreSortedByTheSumsOfThePartitions) {
   EXPECT_EQ(next->cursor, "");
   const CarriedOut paused = carry_out(get("/v1/queues?state=paused"), kShards, play);
   EXPECT_EQ(names_of(json::parse_queue_page(paused.answer.body)->queues), "ac");
+}
+
+TEST(WholePlan, APageOfQueuesByNameAsksEachShardForOnePage) {
+  // Each shard answers as a server: with its first queues after the cursor.
+  const std::vector<std::map<std::string, std::uint64_t>> queues{
+      {{"a", 1}, {"c", 2}, {"p", 3}, {"x", 4}}, {{"b", 5}, {"p", 6}, {"z", 7}}};
+  const PlayShard play = [&queues](const Part& part) {
+    net::QueryParameter sort{"sort"};
+    net::QueryParameter limit{"limit"};
+    net::QueryParameter cursor{"cursor"};
+    const std::array<net::QueryParameter*, 3> parameters{&sort, &limit, &cursor};
+    EXPECT_TRUE(net::take_query(part.request.target, parameters)) << part.request.target;
+    const auto page = QueuePageRequest::read(sort.value, {}, cursor.value, 2).value();
+    EXPECT_EQ(limit.value, "2");
+    std::vector<QueueStats> stats;
+    for (const auto& [name, ready] : queues.at(part.shard)) {
+      stats.push_back({.queue = name, .ready = ready});
+    }
+    const std::string next = keep_page(stats, page);
+    std::vector<QueueView> views;
+    for (const QueueStats& one : stats) views.push_back({.stats = one});
+    return ok_json(json::render_queues(views, next));
+  };
+  std::vector<std::string> pages;
+  std::uint64_t partitions = 0;
+  for (std::string cursor = "first"; !cursor.empty();) {
+    const std::string after = cursor == "first" ? "" : "&cursor=" + cursor;
+    const CarriedOut done = carry_out(get("/v1/queues?sort=name&limit=2" + after), kShards, play);
+    EXPECT_EQ(done.rounds.size(), 1u);
+    const auto page = json::parse_queue_page(done.answer.body);
+    ASSERT_TRUE(page) << done.answer.body;
+    pages.push_back(names_of(page->queues));
+    for (const QueueView& view : page->queues) {
+      if (view.stats.queue == "p") partitions = view.stats.ready;
+    }
+    cursor = page->cursor;
+    ASSERT_LT(pages.size(), 9u);
+  }
+  EXPECT_EQ(pages, (std::vector<std::string>{"ab", "cp", "xz"}));
+  EXPECT_EQ(partitions, 9u) << "the counts are sums";
+}
+
+TEST(WholePlan, AForecastOfAQueueAsksTheShardsOfTheQueue) {
+  const std::string name = queue_of(1, kShards);
+  const Forecast forecast{.from = at(60'000), .bin = milliseconds{60'000}, .counts = {1, 2}};
+  const PlayShard play = [&](const Part& part) {
+    Forecast told = forecast;
+    if (part.shard == 0) told.counted_to = at(120'000);
+    return ok_json(json::render_forecast(told));
+  };
+  const net::HttpRequest request = get("/v1/forecast?bins=2&queue=" + name);
+  const CarriedOut one = carry_out(request, kShards, play);
+  ASSERT_EQ(one.rounds.at(0).size(), 1u);
+  EXPECT_EQ(one.rounds[0][0].shard, 1u);
+  EXPECT_EQ(json::parse_forecast(one.answer.body).value(), forecast);
+  const ShardMap map{.shards = kShards, .partitioned = {{name, 2}}};
+  const CarriedOut two = carry_out(request, map, play);
+  EXPECT_EQ(two.rounds.at(0).size(), 2u);
+  const Forecast sum = json::parse_forecast(two.answer.body).value();
+  EXPECT_EQ(sum.counts, (std::vector<std::uint64_t>{2, 4}));
+  EXPECT_EQ(sum.counted_to, at(120'000));
+  const auto absent = [&](const Part& part) { return part.shard == 0 ? not_there() : play(part); };
+  EXPECT_EQ(json::parse_forecast(carry_out(request, map, absent).answer.body).value(), forecast)
+      << "a partition that does not exist yet";
+  const PlayShard none = [](const Part&) { return not_there(); };
+  EXPECT_EQ(carry_out(request, map, none).answer.status, 404);
 }
 
 TEST(WholePlan, AShardRefusesAWrongPageOfQueues) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -27,6 +28,9 @@ struct Forecast {
   std::uint64_t overdue = 0;          // due before `from`
   std::uint64_t later = 0;            // due after the last bin
   std::uint64_t coarse = 0;           // tasks in `counts` that are counted only by the day
+  /// Only for one queue: tasks that are due at or after this time are in `later`, because counting
+  /// them takes too long. Not set if all are counted.
+  std::optional<WallTime> counted_to = {};
 
   friend bool operator==(const Forecast&, const Forecast&) = default;
 };

@@ -117,6 +117,10 @@ bool is_in_state(const QueueStats& stats, bool paused, QueueState state) noexcep
   return false;
 }
 
+std::string cursor_after(const QueueStats& last, const QueuePageRequest& request) {
+  return render_cursor(request.sort, last);
+}
+
 std::string keep_page(std::vector<QueueStats>& queues, const QueuePageRequest& request) {
   const QueueSort sort = request.sort;
   const auto comes_before = [](std::uint64_t key, const std::string& name, std::uint64_t other_key,
@@ -137,7 +141,7 @@ std::string keep_page(std::vector<QueueStats>& queues, const QueuePageRequest& r
                     });
   const bool has_more = static_cast<std::size_t>(kept) < queues.size();
   queues.resize(static_cast<std::size_t>(kept));
-  return has_more && kept > 0 ? render_cursor(sort, queues.back()) : "";
+  return has_more && kept > 0 ? cursor_after(queues.back(), request) : "";
 }
 
 }  // namespace detent

@@ -48,6 +48,8 @@ struct QueuePageRequest {
 /// Whether a queue is in this state. `paused` is the setting of the queue.
 bool is_in_state(const QueueStats& stats, bool paused, QueueState state) noexcept;
 
+/// The cursor of the page after this queue.
+std::string cursor_after(const QueueStats& last, const QueuePageRequest& request);
 /// Keeps the queues of the page, in order. Returns the cursor of the next page, or "" if the list
 /// ends here. The state is not checked. O(queues).
 std::string keep_page(std::vector<QueueStats>& queues, const QueuePageRequest& request);

@@ -84,7 +84,8 @@ struct TaskSnapshot {
   Task task = {};
   TaskState state = TaskState::scheduled;
   bool was_there = false;                  // schedule() found it by its key
-  std::optional<LeaseHolder> holder = {};  // set by Engine::get() for a leased task
+  std::optional<LeaseHolder> holder = {};  // set by Engine::get() and list() for a leased task
+  std::optional<WallTime> died_at = {};    // likewise for a dead task
 };
 
 /// The effect of an expired lease. `fails`: the attempt failed (backoff, dead after the last

@@ -6,6 +6,26 @@ import { fill } from './lifelike.mjs';
 
 const VIEWS = ['now', 'wheel', 'forecast', 'queues', 'queue/hooks', 'tasks', 'tasks?state=dead', 'errors', 'workers', 'schedules', 'schedule', 'schedule/month-end-report', 'schedule/invoices/edit', 'cluster'];
 
+/** Text that nobody can read: it is off the screen, in a cut column, or a date on two lines. */
+const unreadable = (page) => page.evaluate(() => {
+  const faults = [];
+  for (const element of document.querySelectorAll('header *, nav *, main *')) {
+    const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== '');
+    const { right, left, width } = element.getBoundingClientRect();
+    // Long payloads end with an ellipsis, and names for screen readers only are clipped.
+    if (!hasText || width <= 1 || element.closest('pre, .uplot, thead, .cut') || getComputedStyle(element).clipPath !== 'none') continue;
+    const isCut = right > innerWidth + 1 || left < -1;
+    if (isCut) faults.push(`off the screen: ${element.tagName} ${element.textContent.slice(0, 30)}`);
+  }
+  for (const table of document.querySelectorAll('main .table')) {
+    if (table.scrollWidth > table.clientWidth + 1) faults.push(`${table.scrollWidth - table.clientWidth} px of a table are cut off`);
+  }
+  for (const span of document.querySelectorAll('time span')) {
+    if (new Set([...span.getClientRects()].map(({ top }) => Math.round(top))).size > 1) faults.push(`a date on two lines: ${span.textContent}`);
+  }
+  return [...new Set(faults)];
+});
+
 describe('The page', () => {
   let server;
   let id;
@@ -19,14 +39,15 @@ describe('The page', () => {
   });
   after(() => server.stop());
 
-  for (const [name, width] of [['a phone', 360], ['a small phone', 320], ['a tablet', 800], ['a desk', 1440]]) {
+  for (const [name, width] of [['a phone', 390], ['a small phone', 320], ['a tablet', 768], ['half a desk', 900], ['a desk', 1440]]) {
     test(`fits ${name}`, () => withPage(server, '', async (page) => {
-      for (const view of [...VIEWS, 'task/' + id, 'tasks?queue=' + 'q'.repeat(200)]) {
+      for (const view of [...VIEWS, 'task/' + id, 'tasks?queue=' + 'q'.repeat(200), 'queue/' + 'q'.repeat(200)]) {
         await page.goto(`${server.url}/#/${view}`);
         await page.locator('h1').first().waitFor();
         await until(view + ' is filled', () => page.evaluate(() => document.querySelector('main').innerText.length > 80));
         await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
         await expectNoSidewaysScroll(page, view);
+        assert.deepEqual(await unreadable(page), [], view);
       }
     }, { viewport: { width, height: 740 } }));
   }

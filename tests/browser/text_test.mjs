@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './no_browser.mjs';
-import { stepsFrom, timeTexts, topOf } from '../../dashboard/chart.js';
+import { lonely, rangeOf, stepsFrom, timeTexts, topOf } from '../../dashboard/chart.js';
 import { groupsOf } from '../../dashboard/errors.js';
 import { compact, duration, durationText, plural, rate } from '../../dashboard/format.js';
 import { ofCounts, quantile, since } from '../../dashboard/histogram.js';
-import { ChangeCount } from '../../dashboard/queue_feed.js';
+import { sampleOf } from '../../dashboard/queue_feed.js';
 import { changesOf } from '../../dashboard/queue_settings.js';
-import { countInBins } from '../../dashboard/forecast_bins.js';
 import { indented, rawMember, withRaw } from '../../dashboard/raw_json.js';
 import { choices, curlOf } from '../../dashboard/task_actions.js';
 import { readSearch, shapeOf } from '../../dashboard/task_search.js';
@@ -57,6 +56,18 @@ test('no two marks of a second read alike', () => {
   assert.deepEqual([texts[1], texts[3]], ['', '']);
 });
 
+test('a single value is in the middle of a minute', () => {
+  assert.deepEqual(rangeOf([1_000], 1_000, 86_401_000), [970, 1_030]);
+  assert.deepEqual(rangeOf([1_000, 1_010], 1_000, 1_010), [1_000, 1_010]);
+  assert.deepEqual(rangeOf([], null, null), [null, null]);
+});
+
+test('a value without a neighbour is a point of a chart', () => {
+  assert.deepEqual(lonely([null, 3, null, 4, 5, null, 6]), [1, 6]);
+  assert.deepEqual(lonely([0]), [0]);
+  assert.deepEqual(lonely([1, 2, undefined]), []);
+});
+
 test('one burst does not flatten the scale of a chart', () => {
   const quiet = Array.from({ length: 100 }, (_, i) => 10 + (i % 5));
   assert.equal(topOf([quiet]), 14);
@@ -66,16 +77,12 @@ test('one burst does not flatten the scale of a chart', () => {
   assert.equal(topOf([[]]), 1);
 });
 
-test('due times are counted in the bins that hold them', () => {
-  assert.deepEqual(countInBins([9, 10, 19, 20, 39, 40], { first: 10, width: 10, bins: 3 }), [2, 1, 1]);
-});
-
 test('errors are grouped without the parts that differ from task to task', () => {
   assert.equal(shapeOf('order 123456 of 0190a7c4-1111-7222-8333-444455556666 failed\nat line 3'), 'order … of … failed');
   assert.notEqual(shapeOf('HTTP 503'), shapeOf('HTTP 500'));
-  const dead = (id, queue, error) => ({ id, queue, last_error: error });
-  assert.deepEqual(groupsOf([dead('1', 'a', 'x'), dead('2', 'b', 'x'), dead('3', 'a', 'x'), dead('4', 'a')]).map(({ queue, error, ids }) => [queue, error, ids]),
-    [['a', 'x', ['1', '3']], ['a', '', ['4']], ['b', 'x', ['2']]]);
+  const dead = (id, queue, error) => ({ id, queue, last_error: error, died_at: `2026-01-02T03:0${id}:00.000Z` });
+  assert.deepEqual(groupsOf([dead('1', 'a', 'x'), dead('2', 'b', 'x'), dead('3', 'a', 'x'), dead('4', 'a')]).map(({ queue, error, ids, last }) => [queue, error, ids, last.slice(14, 16)]),
+    [['a', 'x', ['1', '3'], '03'], ['a', '', ['4'], '04'], ['b', 'x', ['2'], '02']]);
 });
 
 test('a search looks into payloads and errors itself', () => {
@@ -88,14 +95,9 @@ test('a search looks into payloads and errors itself', () => {
   assert.equal(search.matches({ payload_base64: btoa('for ada'), last_error: 'order 10000' }), true);
 });
 
-test('the changes of a queue become rates, and changes that the server left out count too', () => {
-  const counted = new ChangeCount();
-  for (const change of ['leased', 'leased', 'completed', 'expired', 'dead', 'moved']) counted.add('task', { change });
-  assert.deepEqual(counted.take(2_000), { rates: { scheduled: 0, leased: 1, completed: 0.5, failed: 0.5, died: 0.5 }, isEstimate: false });
-  counted.add('task', { change: 'leased' });
-  counted.add('missed', { missed: 9 });
-  counted.add('missed', { missed: null });
-  assert.deepEqual(counted.take(1_000), { rates: { scheduled: 0, leased: 10, completed: 0, failed: 0, died: 0 }, isEstimate: true });
+test('the events of a queue become rates, and an expired lease is a failed attempt', () => {
+  const point = { at: '2026-01-02T03:04:10.000Z', span_ms: 10_000, accepted: 20, fired: 20, leased: 10, completed: 5, failed: 2, expired: 3, died: 1, lateness_ms: { mean: 4, max: 9 } };
+  assert.deepEqual(sampleOf(point), { at: Date.UTC(2026, 0, 2, 3, 4, 10), rates: { scheduled: 2, leased: 1, completed: 0.5, died: 0.1, failed: 0.5 }, late: { mean: 4, max: 9 } });
 });
 
 test('only changed settings of a queue are sent', () => {

@@ -1,5 +1,5 @@
 """Words that may not stand in the code: direct clocks, random devices and mutexes, other names for
-what the glossary names, and places of one machine.
+what the glossary names, places of one machine, and errors in the log that do not say what to do.
 
 The words are searched in the code without its comments and literals, except machine paths, which
 may stand nowhere.
@@ -15,6 +15,7 @@ RULES = {
               "the machine for a seed",
     "mutex": "mutexes are Mutex and CondVar of src/base/mutex.h, which clang checks",
     "glossary": "one word per idea: docs/glossary.md",
+    "log-action": "each error in the log has the field \"action\": what the operator can do",
     "machine-path": "no path of one machine or of a neighbouring folder in the tree",
 }
 
@@ -64,6 +65,8 @@ TASK_WORDS = {
 TASK_FOLDERS = ("src/task", "src/store", "src/engine", "src/cluster", "src/delivery", "src/server",
                 "src/client", "src/cli")
 
+LOG_ERROR = re.compile(r"(?<![\w.>:])log_error\s*\(")
+
 MACHINE_PATH = re.compile(r"(?<![\w.])/" r"work/|\.\./" r"shared\b")
 MAY_NAME_NEIGHBOURS = {".ci/run"}
 
@@ -74,6 +77,7 @@ def check(tree):
         if file.is_cpp:
             yield from check_banned(file)
             yield from check_glossary(file)
+            yield from check_log_actions(file)
 
 
 def check_banned(file):
@@ -103,6 +107,21 @@ def check_glossary(file):
             ours = words[match[0].rstrip("_")]
             yield Finding(file.path, number, "glossary",
                           f"'{match[0]}' is '{ours}' in docs/glossary.md")
+
+
+def check_log_actions(file):
+    """log_error() and its arguments, up to the closing parenthesis."""
+    if file.is_test or file.is_under("src/base/log") or not file.is_under("src"):
+        return
+    for call in LOG_ERROR.finditer(file.code):
+        end, depth = call.end(), 1
+        while end < len(file.code) and depth > 0:
+            depth += {"(": 1, ")": -1}.get(file.code[end], 0)
+            end += 1
+        if '{"action"' not in file.text[call.start():end]:
+            line = file.code.count("\n", 0, call.start()) + 1
+            yield Finding(file.path, line, "log-action",
+                          'an error in the log needs {"action", …}: what the operator can do')
 
 
 def check_machine_paths(file):

@@ -74,12 +74,19 @@ CLI::Option* add_word(CLI::App& command, const std::string& name, Take take) {
   return add_parsed<Enum>(command, name, parse_word<Enum>, take)->type_name(all_words<Enum>("|"));
 }
 
+template <class Number>
+Number plain_number(const Number& number);
+template <class Number>
+Number plain_number(const std::optional<Number>& number);
+
 /// Adds an option for a whole number in `range`. `number` is a number with the default, or an
 /// optional number without a default.
 template <class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, Number& number, NumberRange range) {
+  using Read = decltype(plain_number(number));
+  range.most = std::min<std::uint64_t>(range.most, std::numeric_limits<Read>::max());
   const auto read = [&number, range](const std::string& text) {
-    number = static_cast<std::uint32_t>(*parse_whole_number(text, range));
+    number = static_cast<Read>(*parse_whole_number(text, range));
   };
   const auto fault_of = [range](const std::string& text) {
     const Result<std::uint64_t> value = parse_whole_number(text, range);
@@ -129,7 +136,9 @@ Choice add_due(CLI::App& command, Target& due) {
   CLI::Option* due_at =
       add_parsed<WallTime>(command, "--due-at", parse_due_at, [&due](WallTime at) { due = at; });
   due_at->type_name("TIME")
-      ->description("Make the task due at this time: RFC 3339, a date, or milliseconds since 1970")
+      ->description(
+          "Make the task due at this time: RFC 3339, a date, or milliseconds since 1970; "
+          "a date is its start in UTC")
       ->excludes(delay);
   return {{delay, due_at}, "--delay or --due-at"};
 }

@@ -32,6 +32,8 @@ std::optional<Number> parse_number(std::string_view text) noexcept {
   return value;
 }
 
+bool has_end(NumberRange range) noexcept { return range.most != NumberRange{}.most; }
+
 /// A word for a unit of time, and the number of units of parse_duration() that it means.
 struct UnitWord {
   std::string_view word;
@@ -96,17 +98,13 @@ Result<milliseconds> parse_look_interval(const std::string& text) {
 Result<std::uint64_t> parse_whole_number(const std::string& text, NumberRange range) {
   const auto number = parse_number<std::uint64_t>(text);
   if (number && *number >= range.least && *number <= range.most) return *number;
-  return Error{ErrorCode::invalid_argument, "must be a whole number from " + to_string(range), ""};
+  const std::string allowed = (has_end(range) ? "from " : "of ") + to_string(range);
+  return Error{ErrorCode::invalid_argument, "must be a whole number " + allowed, ""};
 }
 
 std::string to_string(NumberRange range) {
+  if (!has_end(range)) return "at least " + std::to_string(range.least);
   return std::to_string(range.least) + " to " + std::to_string(range.most);
-}
-
-Result<std::uint64_t> parse_positive(const std::string& text) {
-  const auto number = parse_number<std::uint64_t>(text);
-  if (number && *number > 0) return *number;
-  return Error{ErrorCode::invalid_argument, "must be a whole number of at least 1", ""};
 }
 
 Result<client::TaskState> parse_state(const std::string& text) {
@@ -225,21 +223,6 @@ Result<milliseconds> parse_sync(const std::string& text) {
   }
   return Error{ErrorCode::invalid_argument,
                "must be always, or interval=DURATION from 1ms to 60s, such as interval=10ms", ""};
-}
-
-Result<std::uint64_t> parse_task_count(const std::string& text) {
-  if (const auto count = parse_number<std::uint64_t>(text)) return *count;
-  return Error{ErrorCode::invalid_argument, "must be a whole number of tasks", ""};
-}
-
-Result<std::uint64_t> parse_count(const std::string& text) {
-  if (const auto count = parse_number<std::uint64_t>(text)) return *count;
-  return Error{ErrorCode::invalid_argument, "must be a whole number", ""};
-}
-
-Result<std::uint32_t> parse_small_count(const std::string& text) {
-  if (const auto count = parse_number<std::uint32_t>(text)) return *count;
-  return Error{ErrorCode::invalid_argument, "must be a whole number of at most 4294967295", ""};
 }
 
 Result<bool> parse_yes_or_no(const std::string& text) {

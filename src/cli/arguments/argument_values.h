@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "base/log/log.h"
@@ -23,16 +24,22 @@ Result<std::chrono::milliseconds> parse_any_duration(const std::string& text);
 Result<std::chrono::milliseconds> parse_positive_duration(const std::string& text);
 /// 100ms to 1h.
 Result<std::chrono::milliseconds> parse_look_interval(const std::string& text);
+/// The smallest and the largest number that an option accepts.
 struct NumberRange {
   std::uint64_t least = 0;
-  std::uint64_t most = 0;
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 };
 /// A whole number in `range`.
 Result<std::uint64_t> parse_whole_number(const std::string& text, NumberRange range);
-/// "1 to 1000".
+/// A whole number that fits into a Number.
+template <class Number>
+Result<Number> parse_number_of(const std::string& text) {
+  ASSIGN_OR_RETURN(const std::uint64_t number,
+                   parse_whole_number(text, {.most = std::numeric_limits<Number>::max()}));
+  return static_cast<Number>(number);
+}
+/// "1 to 1000"; without an upper limit "at least 1".
 std::string to_string(NumberRange range);
-/// A whole number, at least 1.
-Result<std::uint64_t> parse_positive(const std::string& text);
 Result<client::TaskState> parse_state(const std::string& text);
 Result<std::uint64_t> parse_id(const std::string& text);
 /// The URL of a webhook.
@@ -63,11 +70,6 @@ Result<std::string> parse_origin(const std::string& text);
 /// "always" gives 0, "interval=10ms" gives the interval.
 Result<std::chrono::milliseconds> parse_sync(const std::string& text);
 
-/// A number of tasks, which may be 0.
-Result<std::uint64_t> parse_task_count(const std::string& text);
-/// Any whole number, such as a number of bytes.
-Result<std::uint64_t> parse_count(const std::string& text);
-Result<std::uint32_t> parse_small_count(const std::string& text);
 /// A decimal number from 0 to 1.
 Result<double> parse_ratio(const std::string& text);
 Result<bool> parse_yes_or_no(const std::string& text);

@@ -130,11 +130,35 @@ TEST(Arguments, AnErrorAboutANumberNamesItsRange) {
   EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "010"}).task.priority, 10U);
   EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "4294967295"}).task.priority,
             4'294'967'295U);
-  for (const char* limit : {"0", "-1", "1.5", "many"}) {
-    EXPECT_NE(complaint_about({"list", "--limit", limit}).find("--limit: must be a whole number"),
+  for (const char* limit : {"0", "-1", "1.5", "many", "18446744073709551616"}) {
+    EXPECT_NE(complaint_about({"list", "--limit", limit})
+                  .find("--limit: must be a whole number of at least 1"),
               std::string::npos);
   }
   EXPECT_EQ(command_of<ListCommand>({"list", "--limit", "5000"}).options.limit, 5'000U);
+  EXPECT_NE(complaint_about({"queue", "set", "q", "--rate", "4294967296"})
+                .find("--rate: must be a whole number from 0 to 4294967295"),
+            std::string::npos);
+}
+
+TEST(Arguments, ANumberKeepsAllItsBits) {
+  EXPECT_EQ(command_of<ListCommand>({"list", "--limit", "4294967297"}).options.limit,
+            4'294'967'297U);
+  EXPECT_EQ(serve_of({"serve", "--alert-dead", "18446744073709551615"}).alert_dead,
+            18'446'744'073'709'551'615U);
+}
+
+TEST(Arguments, TheHelpOfEachTimeSaysThatADateIsInUtc) {
+  const Invocation invocation = parse({"man"});
+  const std::string& page = std::get<NothingToRun>(invocation).text;
+  const std::string value = "\" \"TIME\"\n";
+  std::size_t times = 0;
+  for (std::size_t at = page.find(value); at != std::string::npos; at = page.find(value, at + 1)) {
+    const std::string entry = page.substr(at, page.find("\n.TP", at) - at);
+    EXPECT_NE(entry.find("a date is its start in UTC"), std::string::npos) << entry;
+    ++times;
+  }
+  EXPECT_GE(times, 9U);
 }
 
 TEST(Arguments, AnErrorNamesARepeatedOptionAndAMissingValue) {

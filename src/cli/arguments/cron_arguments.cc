@@ -40,7 +40,7 @@ void add_cron(CLI::App& app, CronArguments& parsed) {
       ->type_name("TIME")
       ->description(
           "Print only dates after this time, default now: RFC 3339, a date, or milliseconds since "
-          "1970");
+          "1970; a date is its start in UTC, also with --zone");
   next->footer(
       "Examples:\n"
       "  detent cron next '0 9 LW * *' --zone Asia/Shanghai --count 12\n"

@@ -56,17 +56,17 @@ void add_setting(CLI::App& command, const char* name, const char* type, const ch
 }
 
 void add_limits(CLI::App& command, QueueChange& change) {
-  add_setting<std::uint64_t, parse_count>(
+  add_setting<std::uint64_t, parse_number_of>(
       command, "--max-tasks", "N", "Largest number of tasks in the queue; more tasks are refused",
       change.max_tasks);
-  add_setting<std::uint64_t, parse_count>(command, "--max-bytes", "N",
-                                          "Largest number of payload bytes in the queue",
-                                          change.max_bytes);
-  add_setting<std::uint32_t, parse_small_count>(
+  add_setting<std::uint64_t, parse_number_of>(command, "--max-bytes", "N",
+                                              "Largest number of payload bytes in the queue",
+                                              change.max_bytes);
+  add_setting<std::uint32_t, parse_number_of>(
       command, "--rate", "N", "Largest number of tasks handed out per second", change.rate);
-  add_setting<std::uint32_t, parse_small_count>(
-      command, "--concurrency", "N", "Largest number of leased tasks", change.concurrency);
-  add_setting<std::uint32_t, parse_small_count>(
+  add_setting<std::uint32_t, parse_number_of>(command, "--concurrency", "N",
+                                              "Largest number of leased tasks", change.concurrency);
+  add_setting<std::uint32_t, parse_number_of>(
       command, "--partitions", "N",
       "Number of parts of a new queue, each on its own shard of a cluster", change.partitions,
       std::uint32_t{1});
@@ -98,9 +98,9 @@ void add_set(CLI::App& queue, ClientCall& call, QueueArguments& parsed) {
                    [&change](bool is) { change.paused = is; })
       ->type_name("yes|no")
       ->description("Stop (yes) or start (no) handing out its tasks");
-  add_setting<std::uint32_t, parse_small_count>(*command, "--max-attempts", "N",
-                                                "Number of attempts before a task is dead",
-                                                change.max_attempts);
+  add_setting<std::uint32_t, parse_number_of>(*command, "--max-attempts", "N",
+                                              "Number of attempts before a task is dead",
+                                              change.max_attempts);
   add_times(*command, change);
   add_limits(*command, change);
   add_setting<std::string, parse_webhook>(
@@ -157,10 +157,8 @@ void add_queue_list(CLI::App& command, QueuesCommand& queues) {
       "Show only paused queues, queues with tasks in this state, or empty queues")
       ->type_name("paused|scheduled|ready|leased|dead|empty");
   add("--name", queues.name, "Show only queues whose name contains this text")->type_name("TEXT");
-  add_parsed<std::uint64_t>(command, "--limit", parse_positive,
-                            [&queues](std::uint64_t limit) { queues.limit = limit; })
+  add_number(command, "--limit", queues.limit, {.least = 1})
       ->description("Largest number of queues to show; default: all")
-      ->type_name("N")
       ->excludes(queue);
   add("--cursor", queues.cursor, "Continue an earlier list at the cursor that it printed")
       ->type_name("CURSOR");

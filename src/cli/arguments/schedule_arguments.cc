@@ -77,7 +77,9 @@ void add_rule(CLI::App& command, ScheduleArguments& parsed) {
       ->type_name("SPAN");
 
   add_parsed<WallTime>(command, "--anchor", parse_due_at, [&](WallTime at) { parsed.anchor = at; })
-      ->description("Time from which --every and --calendar count; default: --start, or else now")
+      ->description(
+          "Time from which --every and --calendar count; default: --start, or else now; a date is "
+          "its start in UTC, also with --zone")
       ->type_name("TIME")
       ->excludes(cron);
   add_word<CalendarRule::MonthEnd>(
@@ -122,15 +124,15 @@ void add_tasks(CLI::App& command, PutScheduleCommand& put) {
 void add_bounds(CLI::App& command, NewSchedule& schedule) {
   add_parsed<WallTime>(command, "--start", parse_due_at, [&](WallTime at) { schedule.start = at; })
       ->description(
-          "Create no tasks before this time: RFC 3339, a date, or milliseconds since 1970")
+          "Create no tasks before this time: RFC 3339, a date, or milliseconds since 1970; a date "
+          "is its start in UTC, also with --zone")
       ->type_name("TIME");
   add_parsed<WallTime>(command, "--end", parse_due_at, [&](WallTime at) { schedule.end = at; })
-      ->description("Create no tasks at this time or later")
+      ->description(
+          "Create no tasks at this time or later; a date is its start in UTC, also with --zone")
       ->type_name("TIME");
-  add_parsed<std::uint64_t>(command, "--count", parse_positive,
-                            [&schedule](std::uint64_t count) { schedule.count = count; })
-      ->description("End the schedule after this number of tasks")
-      ->type_name("N");
+  add_number(command, "--count", schedule.count, {.least = 1})
+      ->description("End the schedule after this number of tasks");
   add_duration(command, "--jitter", schedule.jitter)
       ->description("Delay the tasks by up to this time; each schedule has its own fixed delay")
       ->default_str("0s");
@@ -221,12 +223,14 @@ void add_backfill(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
   command->add_option("NAME", parsed.backfill.name, "Name of the schedule")->required();
   add_parsed<WallTime>(*command, "--from", parse_due_at,
                        [&parsed](WallTime at) { parsed.backfill.from = at; })
-      ->description("First time of the occurrences: RFC 3339, a date, or milliseconds since 1970")
+      ->description(
+          "First time of the occurrences: RFC 3339, a date, or milliseconds since 1970; a date is "
+          "its start in UTC")
       ->type_name("TIME")
       ->required();
   add_parsed<WallTime>(*command, "--to", parse_due_at,
                        [&parsed](WallTime at) { parsed.backfill.to = at; })
-      ->description("Time before which the occurrences must be")
+      ->description("Time before which the occurrences must be; a date is its start in UTC")
       ->type_name("TIME")
       ->required();
   command->callback([&parsed] { parsed.chosen = parsed.backfill; });

@@ -93,14 +93,10 @@ void add_alerts(CLI::App& serve, ServeOptions& options) {
           "--alert-webhook", options.alert_webhook,
           "URL that gets the alerts by POST, signed like webhooks; default: alerts are only logged")
       ->type_name("URL");
-  add_parsed<std::uint64_t>(serve, "--alert-pending", parse_task_count,
-                            [&options](std::uint64_t count) { options.alert_pending = count; })
-      ->description("Alert while more than this number of tasks are ready and not leased")
-      ->type_name("N");
-  add_parsed<std::uint64_t>(serve, "--alert-dead", parse_task_count,
-                            [&options](std::uint64_t count) { options.alert_dead = count; })
-      ->description("Alert while more than this number of tasks are dead")
-      ->type_name("N");
+  add_number(serve, "--alert-pending", options.alert_pending, {})
+      ->description("Alert while more than this number of tasks are ready and not leased");
+  add_number(serve, "--alert-dead", options.alert_dead, {})
+      ->description("Alert while more than this number of tasks are dead");
   add_parsed<milliseconds>(serve, "--alert-lateness", parse_positive_duration,
                            [&options](milliseconds late) { options.alert_lateness = late; })
       ->description("Alert while 1 in 100 tasks fires later than this time after it is due")

@@ -192,17 +192,16 @@ void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
   add_parsed<WallTime>(*command, "--due-after", parse_due_at,
                        [&options](WallTime at) { options.due_after = at; })
       ->description(
-          "Show only tasks due at this time or later: RFC 3339, a date, or milliseconds since 1970")
+          "Show only tasks due at this time or later: RFC 3339, a date, or milliseconds since "
+          "1970; "
+          "a date is its start in UTC")
       ->type_name("TIME");
   add_parsed<WallTime>(*command, "--due-before", parse_due_at,
                        [&options](WallTime at) { options.due_before = at; })
-      ->description("Show only tasks due before this time")
+      ->description("Show only tasks due before this time; a date is its start in UTC")
       ->type_name("TIME");
-  add_parsed<std::uint64_t>(*command, "--limit", parse_positive,
-                            [&options](std::uint64_t limit) { options.limit = limit; })
-      ->description("Largest number of tasks to show")
-      ->type_name("N")
-      ->default_str(std::to_string(options.limit));
+  add_number(*command, "--limit", options.limit, {.least = 1})
+      ->description("Largest number of tasks to show");
   asks(*command, call, list);
   command
       ->add_option("--cursor", options.cursor,

@@ -358,7 +358,8 @@ LeasedTask HandOut::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& 
   DETENT_CHECK(task.id == loaded.id() && task.standing == Standing::live);
   DETENT_CHECK(task.attempts == loaded.attempts);
   const WallTime now = parts_.time.wall_now();
-  parts_.news.count(*loaded.queue, &TaskCounters::leased);
+  const milliseconds lateness = std::max(now - loaded.due_at, milliseconds{0});
+  parts_.news.count_hand_out(*loaded.queue, lateness);
   parts_.news.tell(loaded.id(), *loaded.queue, TaskEvent::leased,
                    state_after(loaded.state, TaskVerb::lease));
   const milliseconds timeout =
@@ -379,7 +380,7 @@ LeasedTask HandOut::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& 
                     .lease = {.epoch = epoch_, .number = loaded.lease},
                     .attempt = loaded.attempts + 1,
                     .lease_until = parts_.time.wall_after(timeout),
-                    .lateness = std::max(now - loaded.due_at, milliseconds{0})};
+                    .lateness = lateness};
 }
 
 // ---- deliveries ----

@@ -118,6 +118,10 @@ struct Queue {
   // TaskNews'.
   TaskCounters* counters = nullptr;  // since the start; null until the first event
 
+  // QueueHistories'.
+  std::uint64_t history = 0;        // number of its history; 0, or of no history any more: none
+  std::uint32_t history_index = 0;  // where the history is
+
   // LoadedTasks' and the LoadWindow's.
   bool had_webhooks = false;  // has had tasks with their own webhook, since the start
   std::size_t loaded = 0;     // tasks in memory: scheduled, ready and leased ones

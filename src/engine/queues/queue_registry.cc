@@ -34,6 +34,7 @@ Queue& QueueRegistry::queue_of(const std::string& name) {
     queue = std::make_unique<Queue>(name);
     queue->size_place = sizes_.size();
     sizes_.push_back({.tasks = 0, .queue = queue.get()});
+    by_name_.emplace(queues_.find(name)->first, queue.get());
   }
   return *queue;
 }
@@ -74,6 +75,7 @@ void QueueRegistry::forget_if_unused(Queue& queue) {
   sizes_[queue.size_place] = sizes_.back();
   sizes_[queue.size_place].queue->size_place = queue.size_place;
   sizes_.pop_back();
+  by_name_.erase(queue.record.queue);
   queues_.erase(queue.record.queue);
 }
 
@@ -133,11 +135,11 @@ void QueueRegistry::note_counts(Queue& queue) noexcept {
 
 void QueueRegistry::check_invariants() const {
   QueueCounts sums;
-  DETENT_CHECK(sizes_.size() == queues_.size());
+  DETENT_CHECK(sizes_.size() == queues_.size() && by_name_.size() == queues_.size());
   for (const auto& [name, queue] : queues_) {
     const QueueRecord& record = queue->record;
     const Sized& sized = sizes_.at(queue->size_place);
-    DETENT_CHECK(sized.queue == queue.get());
+    DETENT_CHECK(sized.queue == queue.get() && by_name_.at(name) == queue.get());
     DETENT_CHECK(sized.tasks == queue->counted.waiting + queue->counted.dead);
     DETENT_CHECK(record.queue == name && record.number <= last_number_);
     const auto changes = std::ranges::count(changed_, queue.get());

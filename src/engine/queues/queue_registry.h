@@ -7,6 +7,7 @@
 //  2. `counted_` is the sum of Queue::counted over all queues. This is the record of the queue,
 //     unless the record has changed since the last commit.
 //  3. Each queue is in `sizes_` once, at its index, with the tasks that were counted last.
+//  4. Each queue is in `by_name_` once, under its name.
 //
 // So the sum over all queues costs only a look at the queues that changed in this turn. The largest
 // queues are found in `sizes_`, which is contiguous. The queue objects are spread over the memory,
@@ -16,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,6 +52,13 @@ class QueueRegistry {
   ByName::const_iterator begin() const noexcept { return queues_.begin(); }
   ByName::const_iterator end() const noexcept { return queues_.end(); }
   std::size_t size() const noexcept { return queues_.size(); }
+  /// Calls `visit` with each queue after the name `after`, by name, until it returns false.
+  /// O(log queues), and O(1) for each visited queue.
+  template <class Visit>
+  void visit_by_name(std::string_view after, Visit&& visit) const {
+    for (auto it = by_name_.upper_bound(after); it != by_name_.end() && visit(*it->second); ++it) {
+    }
+  }
 
   /// Puts the record of the queue into the next commit. Gives the queue a number if it has none.
   void note_change(Queue& queue);
@@ -84,7 +93,8 @@ class QueueRegistry {
   std::uint32_t last_number_;
   std::vector<Queue*> changed_;
   std::vector<std::string> removed_;
-  std::vector<Sized> sizes_;  // the index of a queue is Queue::size_place
+  std::map<std::string_view, const Queue*> by_name_;  // the names are in the queues
+  std::vector<Sized> sizes_;                          // the index of a queue is Queue::size_place
 };
 
 }  // namespace detent

@@ -37,6 +37,25 @@ std::vector<std::uint64_t> largest_sizes(const QueueRegistry& registry, std::siz
   return sizes;
 }
 
+TEST(QueueRegistry, VisitsTheQueuesByNameAndStops) {
+  QueueRegistry registry(0);
+  for (const char* name : {"c", "a", "d", "b"}) registry.queue_of(name);
+  std::string visited;
+  registry.visit_by_name("a", [&visited](const Queue& queue) {
+    visited += queue.record.queue;
+    return visited.size() < 2;
+  });
+  EXPECT_EQ(visited, "bc") << "a page costs only its own queues";
+  registry.forget_if_unused(registry.queue_of("b"));
+  visited.clear();
+  registry.visit_by_name("", [&visited](const Queue& queue) {
+    visited += queue.record.queue;
+    return true;
+  });
+  EXPECT_EQ(visited, "acd");
+  registry.check_invariants();
+}
+
 TEST(QueueRegistry, SumsAndLargestAreThoseOfTheRecordsHoweverTheyChange) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -1,6 +1,10 @@
 // The counters of single queues: which queues have them, and that they never decrease.
 #include "engine/records/task_news.h"
 
+#include <list>
+#include <set>
+#include <string>
+
 #include "engine/testing/engine_fixture.h"
 #include "task/retry.h"
 
@@ -51,6 +55,30 @@ TEST_F(TaskNewsTest, TheFirstQueuesHaveTheirOwnCountersAndAllFurtherQueuesShareO
   EXPECT_EQ(counted.at("other").scheduled, 5u);
 }
 
+// The pages of several shards are added up: together they have no more labels than one page.
+TEST_F(TaskNewsTest, EnginesThatShareTheirMetricsHaveCountersForTheSameQueues) {
+  CountedQueues counted;
+  std::list<Queue> queues;
+  const EngineTime time(clock_);
+  TaskNews first(time, nullptr, &counted);
+  TaskNews second(time, nullptr, &counted);
+  for (std::size_t i = 0; i < TaskNews::kMostCounted; ++i) {
+    TaskNews& news = i % 2 == 0 ? first : second;
+    news.count(queues.emplace_back("q" + std::to_string(i)), &TaskCounters::fired);
+  }
+  for (const char* name : {"late", "q0", "q1"}) {
+    first.count(queues.emplace_back(name), &TaskCounters::fired);
+    second.count(queues.emplace_back(name), &TaskCounters::fired);
+  }
+  std::set<std::string> labels;
+  for (const TaskNews* const news : {&first, &second}) {
+    for (const auto& [queue, counts] : news->by_queue()) labels.insert(queue);
+  }
+  EXPECT_EQ(labels.size(), TaskNews::kMostCounted + 1);
+  EXPECT_EQ(first.by_queue().at("q1").fired, 1u);
+  EXPECT_EQ(second.by_queue().at("other").fired, 1u);
+}
+
 // A scraper would take a lower value for a restart, and count the whole value again.
 TEST_F(TaskNewsTest, TheCountersOfARemovedQueueStay) {
   schedule("a", 1h);
@@ -67,7 +95,8 @@ TEST_F(TaskNewsTest, AQueueNamedOtherIsAmongTheOthers) {
   for (std::size_t i = 0; i < TaskNews::kMostCounted; ++i) {
     schedule("q" + std::to_string(i), 1h);
   }
-  EXPECT_EQ(engine_->stats(1).by_queue.size(), TaskNews::kMostCounted);
+  schedule("more", 1h);
+  EXPECT_EQ(engine_->stats(1).by_queue.size(), TaskNews::kMostCounted + 1);
   EXPECT_EQ(of("other").scheduled, 2u);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/wall_time.h"
+#include "calendar/time_zone.h"
 #include "detent/check.h"
 
 namespace detent {
@@ -62,6 +63,13 @@ class PastOccurrences {
   const WallTime end_;
 };
 
+/// Spells the time zone as the tz database does. An unknown zone stays, and its rule is refused.
+void spell_zone(RecurringSchedule& schedule) {
+  if (const Result<TimeZone> zone = TimeZone::load(schedule.time_zone)) {
+    schedule.time_zone = zone->name();
+  }
+}
+
 /// Sets the anchor of the rule if the request did not give one.
 void fill_anchor(RecurringSchedule& schedule, const RecurringSchedule* before, WallTime now) {
   const auto fill = [&]<class Rule>(Rule& rule) {
@@ -118,6 +126,7 @@ Result<bool> ScheduleRegistry::restore(ScheduleRecord record, WallTime now) {
   TRY(validate(record.schedule));
   if (schedules_.contains(record.schedule.name)) return false;
   if (schedules_.size() >= kMaxSchedules) return too_many();
+  spell_zone(record.schedule);
   fill_anchor(record.schedule, nullptr, record.progress.created_at);
   if (const Result<Recurrence> rule = Recurrence::make(record.schedule)) {
     TRY(rule->check_period());
@@ -140,6 +149,7 @@ ScheduleRegistry::Entry& ScheduleRegistry::add(ScheduleRecord record) {
 
 Result<bool> ScheduleRegistry::put(RecurringSchedule schedule, WallTime now) {
   TRY(validate(schedule));
+  spell_zone(schedule);
   const auto it = schedules_.find(schedule.name);
   Entry* entry = it == schedules_.end() ? nullptr : it->second.get();
   fill_anchor(schedule, entry == nullptr ? nullptr : &entry->schedule(), now);
@@ -166,6 +176,7 @@ Result<bool> ScheduleRegistry::put(RecurringSchedule schedule, WallTime now) {
 Result<SchedulePreview> ScheduleRegistry::preview(RecurringSchedule schedule, std::size_t count,
                                                   WallTime now) const {
   TRY(validate(schedule));
+  spell_zone(schedule);
   const auto it = schedules_.find(schedule.name);
   fill_anchor(schedule, it == schedules_.end() ? nullptr : &it->second->schedule(), now);
   ASSIGN_OR_RETURN(const Recurrence rule, Recurrence::make_new(schedule));

@@ -331,6 +331,21 @@ TEST_F(ScheduleRegistryTest, AnEditHoldsFromTheNextOccurrenceOn) {
   EXPECT_EQ(progress().made, 2u);
 }
 
+TEST_F(ScheduleRegistryTest, ATimeZoneIsKeptAsTheDatabaseSpellsIt) {
+  RecurringSchedule schedule = hourly();
+  schedule.time_zone = "europe/BERLIN";
+  EXPECT_FALSE(book_->put(schedule, now_).value());
+  const ScheduleView view = book_->view(schedule.name).value();
+  EXPECT_EQ(view.record.schedule.time_zone, "Europe/Berlin");
+  EXPECT_NE(view.words.find("Europe/Berlin"), std::string::npos) << view.words;
+  EXPECT_NE(book_->preview(schedule, 1, now_)->words.find("Europe/Berlin"), std::string::npos);
+  ScheduleRecord dumped = view.record;
+  dumped.schedule.name = "dumped";
+  dumped.schedule.time_zone = "utc";
+  EXPECT_TRUE(book_->restore(dumped, now_).value());
+  EXPECT_EQ(book_->view("dumped")->record.schedule.time_zone, "UTC");
+}
+
 TEST_F(ScheduleRegistryTest, RefusesWhatCannotBe) {
   RecurringSchedule schedule = hourly();
   schedule.rule = CronRule{"0 25 * * *"};

@@ -57,6 +57,26 @@ TEST_F(EngineList, HasTasksInDueOrderPageByPage) {
   EXPECT_EQ(list_ids({}, 3), expected);
 }
 
+TEST_F(EngineList, ADeadTaskHasItsTimeOfDeathAndALeasedTaskItsHolder) {
+  for (const char* queue : {"dead", "leased", "free"}) schedule(queue, 0ms);
+  advance(5s);
+  bury_one("dead");
+  const WallTime died_at = wall_now();
+  advance(2s);
+  ASSERT_TRUE(engine_->lease({.queue = "leased", .worker = "w-1"}));
+  for (const TaskSnapshot& view : list_all()) {
+    SCOPED_TRACE(view.task.queue);
+    EXPECT_EQ(view.died_at.has_value(), view.task.queue == "dead");
+    EXPECT_EQ(view.holder.has_value(), view.task.queue == "leased");
+    EXPECT_EQ(view.died_at.value_or(died_at), died_at);
+    if (!view.holder) continue;
+    EXPECT_EQ(view.holder->worker, "w-1");
+    EXPECT_EQ(view.holder->since, wall_now());
+  }
+  const TaskId dead = list_all({.state = TaskState::dead}).at(0).task.id;
+  EXPECT_EQ(engine_->get(dead)->died_at, died_at);
+}
+
 TEST_F(EngineList, AKeyIsNotLookedForInVeryManyQueues) {
   for (int i = 0; i < 2'000; ++i) {
     ASSERT_TRUE(engine_->schedule(request("q" + std::to_string(i), 1h)));

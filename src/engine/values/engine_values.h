@@ -24,6 +24,7 @@
 namespace detent {
 
 class ChangeFeed;
+class CountedQueues;
 
 /// Begins each error that an engine returns after its store failed. The cause follows.
 inline constexpr std::string_view kStoreFailed =
@@ -50,6 +51,9 @@ struct EngineOptions {
   std::uint64_t seed = 0;
   /// Receives the changes of tasks; must outlive the engine. Null: no changes are reported.
   ChangeFeed* changes = nullptr;
+  /// The queues with counters of their own, for several engines whose metrics are added up; must
+  /// outlive the engine. Null: the engine decides alone.
+  CountedQueues* counted = nullptr;
   /// Decides whether new tasks are accepted; must outlive the engine. Null: they always are.
   const TaskIntake* intake = nullptr;
   /// For several engines that each have a part of a queue: whether this engine accepts a task with

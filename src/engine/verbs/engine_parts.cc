@@ -26,7 +26,7 @@ EngineParts::EngineParts(Store& its_store, Clock& its_clock, EngineOptions its_o
       options(std::move(its_options)),
       time(clock),
       queues(store.last_queue_number()),
-      news(time, options.changes),
+      news(time, options.changes, options.counted),
       lateness(clock, time),
       writer(store, clock, options.sync_interval),
       records(store, queues, news, writer, store.last_id().on_shard(options.shard)),

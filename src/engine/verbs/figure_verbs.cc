@@ -18,10 +18,23 @@ Result<QueueView> FigureVerbs::queue(const std::string& name) const {
       .stats = stats_of(*queue), .bytes = queue->record.bytes, .settings = queue->record.settings};
 }
 
-Result<bool> FigureVerbs::is_paused(const std::string& name) const {
+Result<void> FigureVerbs::visit_queues(
+    std::string_view after,
+    const std::function<bool(const QueueStats& stats, bool is_paused)>& visit) const {
   TRY(parts_.expect_working());
-  ASSIGN_OR_RETURN(const Queue* const queue, parts_.queues.known(name));
-  return queue->record.settings.paused;
+  parts_.queues.visit_by_name(after, [&](const Queue& queue) {
+    if (queue.record.number == 0) return true;  // workers wait for it only
+    return visit(stats_of(queue), queue.record.settings.paused);
+  });
+  return ok();
+}
+
+Result<QueueHistory> FigureVerbs::queue_history(const std::string& name,
+                                                const HistoryRange& range) {
+  TRY(parts_.expect_working());
+  ASSIGN_OR_RETURN(Queue* const queue, parts_.queues.known(name));
+  parts_.news.note_time();
+  return parts_.news.histories().of(*queue, range);
 }
 
 Result<QueueDetail> FigureVerbs::queue_detail(const std::string& name) const {

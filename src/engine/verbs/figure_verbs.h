@@ -3,13 +3,17 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/values/engine_stats.h"
 #include "engine/verbs/engine_parts.h"
 #include "task/forecast.h"
+#include "task/history_range.h"
+#include "task/task_stats.h"
 #include "task/wheel_view.h"
 
 namespace detent {
@@ -20,8 +24,15 @@ class FigureVerbs : public VerbGroup {
 
   /// The settings and counts of a queue. Errors: not_found if it has neither.
   Result<QueueView> queue(const std::string& name) const;
-  /// Whether the settings pause a queue. Costs a look-up. Errors: as queue().
-  Result<bool> is_paused(const std::string& name) const;
+  /// Calls `visit` with the figures of each stored queue after the name `after`, by name, and
+  /// whether it is paused, until `visit` returns false. Cost: O(log queues), and O(1) for each
+  /// visited queue.
+  Result<void> visit_queues(
+      std::string_view after,
+      const std::function<bool(const QueueStats& stats, bool is_paused)>& visit) const;
+  /// The past events of a queue, as far as the engine has counted them (queue_histories.h). Errors:
+  /// as queue().
+  Result<QueueHistory> queue_history(const std::string& name, const HistoryRange& range);
   /// Errors: not_found.
   Result<QueueDetail> queue_detail(const std::string& name) const;
   /// The figures of the engine, and of the at most `most_queues` queues with the most tasks. Cost:

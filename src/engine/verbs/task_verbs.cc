@@ -267,13 +267,7 @@ Result<void> TaskVerbs::check_bytes(const Queue& queue, std::size_t more) const 
 Result<TaskSnapshot> TaskVerbs::get(TaskId id) {
   TRY(parts_.expect_working());
   ASSIGN_OR_RETURN(FoundTask found, parts_.tasks.find(id));
-  TaskSnapshot view{.task = std::move(found.stored.task), .state = found.state};
-  if (found.state == TaskState::leased) {
-    DETENT_CHECK(found.loaded != nullptr);
-    const Lease& lease = parts_.tasks.leases().at(found.loaded->lease);
-    view.holder = LeaseHolder{.since = lease.since, .worker = lease.worker, .late = lease.late};
-  }
-  return view;
+  return parts_.tasks.snapshot(std::move(found.stored.task), found.stored.place, found.state);
 }
 
 Result<TaskId> TaskVerbs::id_of_key(const std::string& queue, std::string_view key) {

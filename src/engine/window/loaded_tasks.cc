@@ -300,6 +300,18 @@ Result<FoundTask> LoadedTasks::find(TaskId id) {
   return FoundTask{.stored = *std::move(stored), .state = state};
 }
 
+TaskSnapshot LoadedTasks::snapshot(Task task, const Place& place, TaskState state) const {
+  TaskSnapshot view{.task = std::move(task), .state = state};
+  if (state == TaskState::dead) view.died_at = place.at;
+  if (state == TaskState::leased) {
+    const LoadedTask* const loaded = find_loaded(view.task.id);
+    DETENT_CHECK(loaded != nullptr);
+    const Lease& lease = leases().at(loaded->lease);
+    view.holder = LeaseHolder{.since = lease.since, .worker = lease.worker, .late = lease.late};
+  }
+  return view;
+}
+
 Result<bool> LoadedTasks::has(TaskId id) {
   if (find_loaded(id) != nullptr) return true;
   const Result<std::optional<StoredTask>> stored = parts_.records.find(id);

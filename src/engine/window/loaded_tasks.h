@@ -143,6 +143,9 @@ class LoadedTasks {
   LoadedTask* find_loaded(TaskId id) const noexcept;
   /// Errors: not_found.
   Result<FoundTask> find(TaskId id);
+  /// A task at its place, with its holder if it is leased, and its time of death if it is dead.
+  /// Requires: this is its state.
+  TaskSnapshot snapshot(Task task, const Place& place, TaskState state) const;
   /// Whether there is a task with this id, in memory or on disk. A task whose record cannot be read
   /// counts. Errors: the store failed.
   Result<bool> has(TaskId id);

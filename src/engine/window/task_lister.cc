@@ -101,7 +101,7 @@ TaskList TaskLister::pick(const TaskFilter& filter, Place after, Stretch stretch
       return list;
     }
     after = place;
-    list.tasks.push_back({.task = std::move(stored.task), .state = state});
+    list.tasks.push_back(parts_.tasks.snapshot(std::move(stored.task), stored.place, state));
   }
   if (!stretch.is_last) list.next = stretch.until;
   return list;

@@ -100,10 +100,12 @@ using HistoryField = Sparse<"history", &Task::history, Objects<AttemptFields>>;
 using HolderFields =
     Table<Required<"leased_at", &LeaseHolder::since>, Sparse<"worker", &LeaseHolder::worker>,
           Sparse<"late_ms", &LeaseHolder::late>>;
-using WholeTaskFields =
-    TaskFields<Part<&TaskSnapshot::task, HistoryField>, Part<&TaskSnapshot::holder, HolderFields>>;
+using DeathField = Sparse<"died_at", &TaskSnapshot::died_at>;
+using ListedTaskFields = TaskFields<DeathField, Part<&TaskSnapshot::holder, HolderFields>>;
+using WholeTaskFields = TaskFields<Part<&TaskSnapshot::task, HistoryField>, DeathField,
+                                   Part<&TaskSnapshot::holder, HolderFields>>;
 using ListFields =
-    AnswerBody<TaskListAnswer, Required<"tasks", &TaskListAnswer::tasks, Objects<TaskFields<>>>,
+    AnswerBody<TaskListAnswer, Required<"tasks", &TaskListAnswer::tasks, Objects<ListedTaskFields>>,
                Required<"cursor", &TaskListAnswer::cursor, Cursor>>;
 
 using LeasedFields = Table<
@@ -226,7 +228,7 @@ std::string render_task(const TaskSnapshot& view) {
 Result<TaskSnapshot> parse_task(std::string_view body) { return TaskFields<>::parse(body); }
 
 std::string render_task_list(std::span<const TaskSnapshot> tasks, std::string_view cursor) {
-  return render_tasks<TaskFields<>>(
+  return render_tasks<ListedTaskFields>(
       tasks, [&](JsonWriter& writer) { writer.name("cursor").string_or_null(cursor); });
 }
 

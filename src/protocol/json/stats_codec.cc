@@ -75,7 +75,7 @@ using ForecastFields = AnswerBody<
     Required<"bin_ms", &Forecast::bin, Range<1, std::uint64_t{kMaxForecastSpan.count()}>>,
     Required<"counts", &Forecast::counts, Array<void, kMaxForecastBins>>,
     Required<"overdue", &Forecast::overdue>, Required<"later", &Forecast::later>,
-    Required<"coarse", &Forecast::coarse>>;
+    Required<"coarse", &Forecast::coarse>, Sparse<"counted_to", &Forecast::counted_to>>;
 
 using Slot = WheelView::Slot;
 using SlotFields = Table<Required<"slot", &Slot::index>, Required<"from", &Slot::from>,

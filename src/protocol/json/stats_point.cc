@@ -3,6 +3,7 @@
 #include "protocol/json/field_table.h"
 #include "protocol/json/queue_fields.h"
 #include "protocol/json/task_fields.h"
+#include "task/limits.h"
 
 namespace detent::json {
 namespace {
@@ -36,7 +37,34 @@ using ChangeFields =
                Required<"change", &TaskChange::event>, Required<"state", &TaskChange::state>,
                Required<"at", &TaskChange::at>>;
 
+/// Whole milliseconds, for readers too.
+constexpr std::uint64_t kMostMs = std::chrono::milliseconds{kMaxDelay}.count();
+template <FixedText kName, auto kMember>
+using Milliseconds = Required<kName, kMember, Range<0, kMostMs>>;
+using HandOutLatenessFields =
+    Table<Milliseconds<"mean", &HandOutLateness::mean>, Milliseconds<"max", &HandOutLateness::max>>;
+using QueuePointFields =
+    Table<Required<"at", &QueuePoint::at>, Milliseconds<"span_ms", &QueuePoint::span>,
+          Required<"accepted", &QueuePoint::accepted>, Required<"fired", &QueuePoint::fired>,
+          Required<"leased", &QueuePoint::leased>, Required<"completed", &QueuePoint::completed>,
+          Required<"failed", &QueuePoint::failed>, Required<"expired", &QueuePoint::expired>,
+          Required<"died", &QueuePoint::died>,
+          Nullable<"lateness_ms", &QueuePoint::lateness, Object<HandOutLatenessFields>>>;
+using QueueHistoryFields =
+    AnswerBody<QueueHistory, Required<"queue", &QueueHistory::queue>,
+               Milliseconds<"step_ms", &QueueHistory::step>,
+               Required<"since", &QueueHistory::since>,
+               Required<"points", &QueueHistory::points, Objects<QueuePointFields>>>;
+
 }  // namespace
+
+std::string render_queue_history(const QueueHistory& history) {
+  return QueueHistoryFields::render(history);
+}
+
+Result<QueueHistory> parse_queue_history(std::string_view body) {
+  return QueueHistoryFields::parse(body);
+}
 
 std::string render_stats_event(const StatsPoint& point, const StatsPoint& recent) {
   std::string data;

@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "base/result.h"
 #include "detent/clock.h"
 #include "task/lateness.h"
 #include "task/task_change.h"
@@ -46,5 +48,7 @@ std::string render_task_event(const TaskChange& change);
 /// `missed` is the number of lost events. Not set means unknown, which is written as null.
 std::string render_missed_event(std::optional<std::uint64_t> missed);
 std::string render_history(std::chrono::milliseconds step, std::span<const StatsPoint> points);
+std::string render_queue_history(const QueueHistory& history);
+Result<QueueHistory> parse_queue_history(std::string_view body);
 
 }  // namespace detent::json

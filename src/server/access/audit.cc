@@ -1,28 +1,56 @@
 #include "server/access/audit.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
 #include "base/log/log.h"
+#include "net/message/http_query.h"
 
 namespace detent::server {
+namespace {
+
+constexpr std::string_view kDump = "GET /v1/dump";
+constexpr std::string_view kRestore = "POST /v1/restore";
+
+/// Whether a request for a page of a dump says where the page begins.
+bool is_further_page(const std::string& target) {
+  net::QueryParameter after{"after"};
+  net::QueryParameter after_schedule{"after_schedule"};
+  net::QueryParameter limit{"limit"};
+  const std::array<net::QueryParameter*, 3> parameters{&after, &after_schedule, &limit};
+  return net::take_query(target, parameters) && (after.value || after_schedule.value);
+}
+
+}  // namespace
 
 AuditedAct audited_act(std::string_view who, const net::HttpRequest& request) {
-  return {.who = std::string(who),
-          .address = request.peer,
-          .act = request.method + " " + request.target.substr(0, request.target.find('?'))};
+  AuditedAct act{.who = std::string(who),
+                 .address = request.peer,
+                 .act = request.method + " " + request.target.substr(0, request.target.find('?'))};
+  act.is_further = act.act == kDump && is_further_page(request.target);
+  return act;
 }
 
 bool AuditLog::continues(const AuditedAct& act, int status) {
   // A backup begins with another request, which was logged.
   if (act.act == "POST /v1/backup/end") return status < 400;
-  if (act.act != "GET /v1/dump" && act.act != "POST /v1/restore") return false;
+  if (act.act != kDump && act.act != kRestore) return false;
   const MonotonicTime now = clock_.now();
   const MutexLock lock(mutex_);
-  const bool is_same = act == act_ && status == status_ && now - at_ <= kLongestPause;
-  act_ = act;
-  status_ = status;
-  at_ = now;
+  const auto known = std::ranges::find_if(running_, [&act](const Running& one) {
+    return one.act.who == act.who && one.act.address == act.address && one.act.act == act.act;
+  });
+  const bool may_continue = act.act == kRestore || act.is_further;
+  bool is_same = false;
+  if (known != running_.end()) {
+    is_same = may_continue && known->status == status && now - known->at <= kLongestPause;
+    running_.erase(known);
+  } else if (running_.size() == kMostActs) {
+    running_.erase(running_.begin());
+  }
+  running_.push_back({.act = act, .status = status, .at = now});
   return is_same;
 }
 

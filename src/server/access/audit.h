@@ -7,9 +7,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/mutex.h"
 #include "detent/clock.h"
@@ -21,7 +23,8 @@ namespace detent::server {
 struct AuditedAct {
   std::string who;  // name of the token; "local" without tokens; "" if the token is unknown
   std::string address;
-  std::string act;  // method and path
+  std::string act;          // method and path
+  bool is_further = false;  // a further page of a dump: the request says where it continues
 
   friend bool operator==(const AuditedAct&, const AuditedAct&) = default;
 };
@@ -34,24 +37,32 @@ AuditedAct audited_act(std::string_view who, const net::HttpRequest& request);
 
 /// Logs administrative acts. A dump, a restore or a backup consists of many requests, but it is one
 /// act: its further requests are not logged, unless they have another status or come more than a
-/// minute after the previous request. Thread-safe.
+/// minute after the previous request. The first page of a dump begins another dump, and is always
+/// logged. A restore has no such mark. Several dumps and restores can run at the same time.
+/// Thread-safe.
 class AuditLog {
  public:
   static constexpr std::chrono::seconds kLongestPause{60};
+  /// The most acts of many requests that are known at a time; with more, an act may have two lines.
+  static constexpr std::size_t kMostActs = 64;
 
   explicit AuditLog(const Clock& clock) : clock_(clock) {}
 
   void note(const AuditedAct& act, int status) DETENT_EXCLUDES(mutex_);
 
  private:
+  /// The previous request of an act that consists of many requests.
+  struct Running {
+    AuditedAct act;
+    int status = 0;
+    MonotonicTime at{};
+  };
+
   bool continues(const AuditedAct& act, int status) DETENT_EXCLUDES(mutex_);
 
   const Clock& clock_;
   Mutex mutex_;
-  // The previous request of an act that consists of many requests.
-  AuditedAct act_ DETENT_GUARDED_BY(mutex_);
-  int status_ DETENT_GUARDED_BY(mutex_) = 0;
-  MonotonicTime at_ DETENT_GUARDED_BY(mutex_){};
+  std::vector<Running> running_ DETENT_GUARDED_BY(mutex_);  // the oldest request first
 };
 
 /// Logs requests that were refused because they had no valid token. It writes at most one line per

@@ -68,6 +68,56 @@ TEST(Audit, ARestoreOfManyRequestsIsOneLine) {
   EXPECT_EQ(lines_of(log.text()), 4U) << "a restore after a pause";
 }
 
+TEST(Audit, ADumpOfManyPagesIsOneLineAndTheNextDumpIsAnother) {
+  const LogCapture log;
+  ManualClock clock;
+  AuditLog audit(clock);
+  const auto dump = [&audit](const std::string& who) {
+    for (const char* query :
+         {"", "?after=256", "?after=512&limit=1000", "?after=512&after_schedule=report"}) {
+      const net::HttpRequest page{.method = "GET",
+                                  .target = std::string("/v1/dump") + query,
+                                  .headers = {},
+                                  .body = "",
+                                  .peer = "10.1.2.3"};
+      audit.note(audited_act(who, page), 200);
+    }
+  };
+  dump("ops");
+  EXPECT_EQ(lines_of(log.text()), 1U) << log.text();
+  dump("ops");
+  EXPECT_EQ(lines_of(log.text()), 2U) << "another dump, within the same minute";
+}
+
+TEST(Audit, TwoDumpsAtTheSameTimeAreTwoLines) {
+  const LogCapture log;
+  ManualClock clock;
+  AuditLog audit(clock);
+  AuditedAct page{.address = "10.1.2.3", .act = "GET /v1/dump"};
+  for (int i = 0; i < 10; ++i) {
+    page.is_further = i > 0;
+    for (const char* who : {"ops", "ada"}) {
+      page.who = who;
+      audit.note(page, 200);
+    }
+  }
+  EXPECT_EQ(lines_of(log.text()), 2U) << log.text();
+}
+
+TEST(Audit, AFurtherPageOfAnUnknownDumpIsALine) {
+  const LogCapture log;
+  ManualClock clock;
+  AuditLog audit(clock);
+  const AuditedAct page{.who = "ops", .address = "::1", .act = "GET /v1/dump", .is_further = true};
+  audit.note(page, 200);
+  EXPECT_EQ(lines_of(log.text()), 1U) << log.text();
+  for (std::size_t i = 0; i <= AuditLog::kMostActs; ++i) {
+    audit.note({.who = std::to_string(i), .address = "::1", .act = "GET /v1/dump"}, 200);
+  }
+  audit.note(page, 200);
+  EXPECT_EQ(lines_of(log.text()), AuditLog::kMostActs + 3U) << "it is no longer known";
+}
+
 TEST(Audit, EachOtherActIsALine) {
   const LogCapture log;
   const ManualClock clock;

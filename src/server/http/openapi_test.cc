@@ -411,6 +411,13 @@ void OpenapiTest::use_the_rest() {
   advance(10s);
   check("GET", "/v1/stats/history", "/v1/stats/history?span=1h&step=10s", "", 200);
   check("GET", "/v1/stats/history", "/v1/stats/history?step=1s", "", 400);
+  schedule_one("");
+  lease_one();
+  advance(10s);
+  check("GET", "/v1/stats/history", "/v1/stats/history?queue=q", "", 200);
+  check("GET", "/v1/stats/history", "/v1/stats/history?queue=unknown", "", 404);
+  check("GET", "/v1/forecast", "/v1/forecast?queue=q", "", 200);
+  check("GET", "/v1/forecast", "/v1/forecast?queue=unknown", "", 404);
   check("GET", "/v1/events", "/v1/events?types=all", "", 400);
   use_events();
   check("GET", "/v1/forecast", "/v1/forecast?bins=0", "", 400);

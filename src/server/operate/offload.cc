@@ -34,7 +34,10 @@ OffloadEvents log_events() {
           .on_lost =
               [](const Error& error) {
                 log_error("the external scheduler has lost far tasks; no tasks are handed over",
-                          {{"cause", error.message}});  // the cause ends with the action
+                          {{"cause", error.message},
+                           {"action",
+                            "restore the data of the external scheduler, or run the command at the "
+                            "end of the cause to accept the loss"}});
               },
           .on_loss_ended = [] { log_info("the external scheduler has its far tasks again"); }};
 }

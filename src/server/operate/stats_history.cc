@@ -1,8 +1,7 @@
 #include "server/operate/stats_history.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <optional>
 
 namespace detent::server {
 namespace {
@@ -52,10 +51,6 @@ ByCause<std::uint64_t> difference_of(ByCause<std::uint64_t> to,
   return to;
 }
 
-Error invalid(std::string message, std::string field) {
-  return {ErrorCode::invalid_argument, std::move(message), std::move(field)};
-}
-
 }  // namespace
 
 json::StatsPoint difference(const StatsSample& from, const StatsSample& to) {
@@ -83,28 +78,10 @@ void StatsHistory::add(const StatsSample& sample) {
   coarse_.add(sample);
 }
 
-Result<StatsHistory::Range> StatsHistory::range_of(std::optional<milliseconds> span,
-                                                   std::optional<milliseconds> step) {
-  Range range{.span = span.value_or(kFineSpan)};
-  if (range.span > kCoarseSpan) return invalid("span must be at most 24 h", "span");
-  const milliseconds unit = range.span > kFineSpan ? milliseconds(kCoarseStep) : kFineStep;
-  if (range.span < unit) {
-    return invalid("span must be at least " + std::to_string(unit / std::chrono::seconds{1}) + " s",
-                   "span");
-  }
-  range.step = step.value_or(unit);
-  if (range.step < unit || range.step > range.span || range.step % unit != milliseconds{0}) {
-    return invalid("step must be a multiple of " + std::to_string(unit / std::chrono::seconds{1}) +
-                       " s for this span, and at most the span",
-                   "step");
-  }
-  return range;
-}
-
-std::vector<json::StatsPoint> StatsHistory::points(const Range& range) const {
-  const Ring& ring = range.span > kFineSpan ? coarse_ : fine_;
-  const auto stride = static_cast<std::size_t>(range.step / ring.step);
-  const auto most = static_cast<std::size_t>(range.span / range.step);
+std::vector<json::StatsPoint> StatsHistory::points(const HistoryRange& range) const {
+  const Ring& ring = range.is_fine() ? fine_ : coarse_;
+  const std::size_t stride = range.stride();
+  const std::size_t most = range.most();
   std::vector<json::StatsPoint> points;
   for (std::size_t at = ring.samples.size(); at > stride && points.size() < most; at -= stride) {
     points.push_back(difference(ring.samples[at - 1 - stride], ring.samples[at - 1]));

@@ -98,8 +98,8 @@ StatsHistory history_of(std::chrono::seconds length, milliseconds slip = 0ms) {
   return history;
 }
 
-StatsHistory::Range range(milliseconds span, milliseconds step) {
-  return StatsHistory::range_of(span, step).value();
+HistoryRange range(milliseconds span, milliseconds step) {
+  return HistoryRange::read(span, step).value();
 }
 
 TEST(StatsHistory, HasAPointForEachStepThatHasPassed) {
@@ -137,21 +137,21 @@ TEST(StatsHistory, OneWithoutSamplesHasNoPoints) {
   EXPECT_TRUE(history_of(9s).points(range(1h, 10s)).empty());
 }
 
-TEST(StatsHistory, ARangeIsReadStrictly) {
-  const StatsHistory::Range plain = StatsHistory::range_of({}, {}).value();
+TEST(HistoryRange, IsReadStrictly) {
+  const HistoryRange plain = HistoryRange::read({}, {}).value();
   EXPECT_EQ(plain.span, 1h);
   EXPECT_EQ(plain.step, 10s);
-  EXPECT_EQ(StatsHistory::range_of(6h, {})->step, 5min);
-  EXPECT_EQ(StatsHistory::range_of(30min, {})->step, 10s);
+  EXPECT_EQ(HistoryRange::read(6h, {})->step, 5min);
+  EXPECT_EQ(HistoryRange::read(30min, {})->step, 10s);
   for (const auto& [span, step, field] :
        {std::tuple{25h, 5min, "span"}, {2h, 1min, "step"}, {2h, 3h, "step"}, {2h, 7min, "step"}}) {
-    const auto refused = StatsHistory::range_of(span, step);
+    const auto refused = HistoryRange::read(span, step);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().field, field);
   }
-  EXPECT_EQ(StatsHistory::range_of(5s, {}).error().field, "span");
-  EXPECT_EQ(StatsHistory::range_of(1h, 0ms).error().field, "step");
-  EXPECT_EQ(StatsHistory::range_of(1h, 15s).error().field, "step");
+  EXPECT_EQ(HistoryRange::read(5s, {}).error().field, "span");
+  EXPECT_EQ(HistoryRange::read(1h, 0ms).error().field, "step");
+  EXPECT_EQ(HistoryRange::read(1h, 15s).error().field, "step");
 }
 
 }  // namespace

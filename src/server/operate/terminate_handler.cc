@@ -25,9 +25,9 @@ std::atomic<void*>& reserved_memory() {
   return bytes;
 }
 
-void say_last(std::string_view what, const char* cause) noexcept {
+void say_last(std::string_view what, const char* cause, std::string_view action) noexcept {
   try {
-    log_error(what, {{"cause", cause}});
+    log_error(what, {{"cause", cause}, {"action", action}});
   } catch (...) {  // the reserve was not enough
     for (const std::string_view part :
          {what, std::string_view(": "), std::string_view(cause), std::string_view("\n")}) {
@@ -37,12 +37,14 @@ void say_last(std::string_view what, const char* cause) noexcept {
 }
 
 [[noreturn]] void exit_for_lack(const char* cause) noexcept {
-  say_last("the system is out of memory, threads or descriptors; the process ends", cause);
+  say_last("the system is out of memory, threads or descriptors; the process ends", cause,
+           "raise the limit, or lower --memory; then start the server again");
   ::_exit(1);
 }
 
 [[noreturn]] void abort_for_bug(const char* cause) noexcept {
-  say_last("an exception was not handled; the process aborts", cause);
+  say_last("an exception was not handled; the process aborts", cause,
+           "start the server again, and report this line as a bug");
   std::abort();
 }
 

@@ -21,7 +21,7 @@ void throw_on_thread(const std::function<void()>& thrower) {
 TEST(TerminateHandlerDeathTest, OutOfMemoryOrThreadsExitsWith1AndSaysWhy) {
   const std::string lack = "out of memory, threads or descriptors; the process ends cause=";
   EXPECT_EXIT(throw_on_thread([] { throw std::bad_alloc(); }), testing::ExitedWithCode(1),
-              lack + "\"out of memory\"");
+              lack + "\"out of memory\" action=\"raise the limit");
   const auto no_thread = [] {
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
   };
@@ -32,7 +32,8 @@ TEST(TerminateHandlerDeathTest, OutOfMemoryOrThreadsExitsWith1AndSaysWhy) {
 TEST(TerminateHandlerDeathTest, ABugAbortsAndSaysWhy) {
   EXPECT_EXIT(throw_on_thread([] { throw std::logic_error("a bug"); }),
               testing::KilledBySignal(SIGABRT),
-              "an exception was not handled; the process aborts cause=\"a bug\"");
+              "an exception was not handled; the process aborts cause=\"a bug\" action=\"start the "
+              "server again");
 }
 
 }  // namespace

@@ -140,6 +140,7 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
                     .shard = lease.shard,
                     .seed = random_seed(),
                     .changes = &changes,
+                    .counted = shard.counted,
                     .is_here = taken_by(lease.shard, shard.shards)}));
   return opened;
 }

@@ -55,10 +55,12 @@ Result<ClusterTable> open_cluster_table(const cli::ServeOptions& options, Clock&
 /// open_first_engine(), also for another node with the same name. Errors: unavailable while another
 /// node has this name.
 Result<void> join_cluster(LeaseTable& leases, const Member& me, Clock& clock);
-/// A shard whose lease this node has. All `shards` of the cluster share the memory.
+/// A shard whose lease this node has. All `shards` of the cluster share the memory. `counted` is as
+/// in EngineOptions: the shards of a node share it.
 struct LeasedShard {
   ShardLease lease;
   ShardNumber shards = 1;
+  CountedQueues* counted = nullptr;
 };
 /// Opens the engine of the shard. The engine reports its changes to `changes`.
 Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& clock,

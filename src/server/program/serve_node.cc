@@ -69,9 +69,12 @@ Result<ClusterNodeOptions> node_options(const cli::ServeOptions& options, const 
   node.secret = std::move(table.secret);
   node.scheme = with.tls ? "https" : "http";
   node.ca_file = options.cluster.ca_file;
-  node.open = [&options, &with, shards = table.leases->shards()](const ShardLease& lease,
-                                                                 ChangeFeed& changes) {
-    return open_shard_engine(options, with.clock, {.lease = lease, .shards = shards}, changes);
+  // Owned by this function, which outlives the engines of all shards.
+  node.open = [&options, &with, shards = table.leases->shards(),
+               counted = std::make_shared<CountedQueues>()](const ShardLease& lease,
+                                                            ChangeFeed& changes) {
+    return open_shard_engine(options, with.clock,
+                             {.lease = lease, .shards = shards, .counted = counted.get()}, changes);
   };
   node.routes = {.cors_origin = options.cors_origin,
                  .access = with.access,

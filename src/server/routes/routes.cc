@@ -145,9 +145,9 @@ Routes::Routes(EngineThread* engine, EventHub& events, const Clock& clock, Route
   add("POST", "/v1/schedules/{name}/backfill", Need::admin_all, &Routes::backfill_schedule);
   add_with_query("POST", "/v1/occurrences", Need::any_token, &Routes::preview_schedule);
   add_with_query("GET", "/v1/stats", Need::any_token, &Routes::stats);
-  add_with_query("GET", "/v1/stats/history", Need::look_all, &Routes::stats_history);
+  add_with_query("GET", "/v1/stats/history", Need::any_token, &Routes::stats_history);
   add_with_query("GET", "/v1/events", Need::look_all, &Routes::events);
-  add_with_query("GET", "/v1/forecast", Need::look_all, &Routes::forecast);
+  add_with_query("GET", "/v1/forecast", Need::any_token, &Routes::forecast);
   add("GET", "/v1/wheel", Need::look_all, &Routes::wheel);
   add_with_query("GET", "/v1/dump", Need::admin_all, &Routes::dump);
   add("POST", "/v1/restore", Need::admin_all, &Routes::restore);

@@ -175,6 +175,15 @@ class Routes {
     int steps = 0;
   };
 
+  /// The forecast of one queue, whose tasks are being counted.
+  struct QueueForecast {
+    HttpReply reply;
+    std::string queue;
+    Forecast forecast = {};  // so far
+    Place after = kListStart;
+    int steps = 0;
+  };
+
   void schedule(const Call& call);
   void schedule_batch(const Call& call);
   void list_tasks(const Call& call);
@@ -258,6 +267,7 @@ class Routes {
   std::string_view shared_with(const net::HttpRequest& request) const;
   void set_paused(const Call& call, const json::QueuePatch& patch);
   void list_step(Listing listing);
+  void count_step(QueueForecast counting);
   template <class T>
   struct Batch;
   template <class T>

@@ -77,6 +77,22 @@ TEST_F(RoutesListTest, ShowsTheRulesInForce) {
   EXPECT_EQ(send("GET", "/v1/tasks").body, "{\"tasks\":[" + task + "],\"cursor\":null}");
 }
 
+TEST_F(RoutesListTest, ShowsTheTimeOfDeathAndTheHolderOfALease) {
+  schedule(R"({"queue":"dead","max_attempts":1})");
+  const std::string token = lease("dead").at(0).lease;
+  post("/v1/leases/fail", R"({"leases":[")" + token + R"("]})");
+  schedule(R"({"queue":"leased"})");
+  lease("leased", R"({"worker":"w-1"})");
+  const std::string now = format_rfc3339(floor<std::chrono::milliseconds>(clock_.wall_now()));
+  const std::string dead = send("GET", "/v1/tasks?state=dead").body;
+  EXPECT_NE(dead.find(R"("died_at":")" + now), std::string::npos) << dead;
+  EXPECT_EQ(dead.find("leased_at"), std::string::npos) << dead;
+  const std::string leased = send("GET", "/v1/tasks?queue=leased").body;
+  EXPECT_NE(leased.find(R"("leased_at":")" + now + R"(","worker":"w-1")"), std::string::npos)
+      << leased;
+  EXPECT_EQ(leased.find("died_at"), std::string::npos) << leased;
+}
+
 TEST_F(RoutesListTest, NamesTheParameterThatIsWrong) {
   const auto refuses = [this](const std::string& query, const std::string& field) {
     expect_problem(send("GET", "/v1/tasks?" + query), 400, {"\"field\":\"" + field + "\""});

@@ -68,14 +68,9 @@ bool has_part(std::string_view name, std::string_view part) {
          std::search(name.begin(), name.end(), part.begin(), part.end(), is_same) != name.end();
 }
 
-/// The queues that the caller may look at, with this part in their names.
-std::vector<QueueStats> visible_queues(const Engine& engine, const Caller& caller,
-                                       const QueueFilter& filter) {
-  std::vector<QueueStats> queues = engine.stats().queues;
-  std::erase_if(queues, [&](const QueueStats& queue) {
-    return !has_part(queue.queue, filter.name) || !caller.may(Need::look, queue.queue);
-  });
-  return queues;
+/// Whether the name has the part of the filter, and the caller may look at the queue.
+bool may_show(const QueueStats& queue, const Caller& caller, const QueueFilter& filter) {
+  return has_part(queue.queue, filter.name) && caller.may(Need::look, queue.queue);
 }
 
 /// The figures of those that the filter wants and the caller may look at.
@@ -84,23 +79,27 @@ std::vector<QueueStats> pick_queues(const Engine& engine, const Caller& caller,
   const bool is_any = filter.name.empty() && caller.may(Need::look_all, "");
   if (is_any && filter.order == QueueOrder::by_age) return engine.oldest_queues(filter.limit);
   if (is_any) return engine.stats(filter.limit).queues;
-  std::vector<QueueStats> queues = visible_queues(engine, caller, filter);
+  std::vector<QueueStats> queues = engine.stats().queues;
+  std::erase_if(queues, [&](const QueueStats& queue) { return !may_show(queue, caller, filter); });
   keep_first(queues, filter.order, filter.limit);
   return queues;
 }
 
-/// The queues of a page. Sets the cursor of the next page.
+/// The queues of a page. Sets the cursor of the next page. A page by name begins behind its cursor,
+/// and ends one queue after the page. Other orders look at all queues.
 Result<std::vector<QueueStats>> pick_page(const Engine& engine, const Caller& caller,
                                           const QueueFilter& filter, std::string& cursor) {
-  const std::optional<QueueState>& state = filter.page->state;
+  const QueuePageRequest& page = *filter.page;
+  const bool is_by_name = page.sort == QueueSort::name;
+  const std::string_view after = is_by_name && page.after ? page.after->queue : "";
   std::vector<QueueStats> queues;
-  for (QueueStats& queue : visible_queues(engine, caller, filter)) {
-    const Result<bool> paused = engine.is_paused(queue.queue);
-    if (!paused && paused.error().code == ErrorCode::not_found) continue;  // as in list_of()
-    if (!paused) return paused.error();
-    if (!state || is_in_state(queue, *paused, *state)) queues.push_back(std::move(queue));
-  }
-  cursor = keep_page(queues, *filter.page);
+  TRY(engine.visit_queues(after, [&](const QueueStats& queue, bool is_paused) {
+    const bool is_wanted = may_show(queue, caller, filter) &&
+                           (!page.state || is_in_state(queue, is_paused, *page.state));
+    if (is_wanted) queues.push_back(queue);
+    return !is_by_name || queues.size() <= page.limit;
+  }));
+  cursor = keep_page(queues, page);
   return queues;
 }
 

@@ -30,6 +30,10 @@ Result<void> permit(Engine& engine, const Caller& caller, Need need, TaskId id);
 /// succeeds, and the following verb reports the missing task. Errors: also the errors of
 /// FarTasks::find().
 Result<void> permit(FarTasks& far, const Caller& caller, Need need, TaskId id);
+/// Checks the permission to look at a queue; without a name, at all queues. Errors: `forbidden`.
+inline Result<void> may_look(const Caller& caller, const std::optional<std::string>& queue) {
+  return queue ? caller.require(Need::look, *queue) : caller.require(Need::look_all, "");
+}
 /// Answers with all fields of a task.
 void answer_task(const HttpReply& reply, const TaskSnapshot& view);
 

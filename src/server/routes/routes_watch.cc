@@ -70,14 +70,23 @@ Result<std::optional<milliseconds>> read_optional(const QueryParameter& paramete
   return std::optional(duration);
 }
 
-Result<StatsHistory::Range> read_range(const std::string& target) {
+/// Which past events a caller of /v1/stats/history wants.
+struct HistoryQuery {
+  HistoryRange range;
+  std::optional<std::string> queue;  // no value: the sums over all queues
+};
+
+Result<HistoryQuery> read_history_query(const std::string& target) {
   QueryParameter span{"span"};
   QueryParameter step{"step"};
-  const std::array<QueryParameter*, 2> parameters{&span, &step};
+  QueryParameter queue{"queue"};
+  const std::array<QueryParameter*, 3> parameters{&span, &step, &queue};
   TRY(take_query(target, parameters));
   ASSIGN_OR_RETURN(const std::optional<milliseconds> given_span, read_optional(span));
   ASSIGN_OR_RETURN(const std::optional<milliseconds> given_step, read_optional(step));
-  return StatsHistory::range_of(given_span, given_step);
+  HistoryQuery query{.range = {}, .queue = queue.value};
+  ASSIGN_OR_RETURN(query.range, HistoryRange::read(given_span, given_step));
+  return query;
 }
 
 /// Which queues' figures a caller of /v1/stats wants.
@@ -164,9 +173,22 @@ json::ServerStats Routes::server_stats(EngineStats& stats, json::StatsScope scop
 }
 
 void Routes::stats_history(const Call& call) {
-  const Result<StatsHistory::Range> range = read_range(call.request.target);
-  if (!range) return call.reply.send_error(range.error());
-  call.reply.send_json(200, json::render_history(range->step, events_.history(*range)));
+  const Result<HistoryQuery> query = read_history_query(call.request.target);
+  if (!query) return call.reply.send_error(query.error());
+  if (const auto allowed = may_look(call.caller, query->queue); !allowed) {
+    return call.reply.send_error(allowed.error());
+  }
+  const HistoryRange range = query->range;
+  if (!query->queue) {
+    return call.reply.send_json(200, json::render_history(range.step, events_.history(range)));
+  }
+  run(
+      call.reply,
+      [queue = *query->queue, range](Engine& engine) { return engine.queue_history(queue, range); },
+      [](const HttpReply& reply, const QueueHistory& history) {
+        reply.send_json(200, json::render_queue_history(history));
+      },
+      for_queue(*query->queue));
 }
 
 void Routes::events(const Call& call) {

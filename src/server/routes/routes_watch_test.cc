@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protocol/json/queue_codec.h"
+#include "protocol/json/stats_point.h"
 #include "server/testing/routes_fixture.h"
 #include "server/watch/change_collector.h"
 #include "tests/support/raw_socket.h"
@@ -292,6 +293,7 @@ TEST_F(RoutesWatch, ParametersAreReadStrictly) {
                  {"/v1/stats/history?span=2d", "span"},
                  {"/v1/stats/history?step=15s", "step"},
                  {"/v1/stats/history?bins=3", "bins"},
+                 {"/v1/stats/history?queue=q&span=2d", "span"},
                  {"/v1/stats?queues=x", "queues"},
                  {"/v1/stats?queue=x", "queue"}};
   for (const auto& [target, field] : refused) {
@@ -349,6 +351,28 @@ TEST_F(RoutesWatch, TheHistoryTellsWhatHappenedInEachStep) {
   EXPECT_EQ(member(second, "at"), "2020-01-01T00:00:20.000Z");
   EXPECT_EQ(member(second, "accepted"), "0");
   EXPECT_FALSE(has_latency(second));
+}
+
+TEST_F(RoutesWatch, TheHistoryOfAQueueHasItsEventsAndItsLateness) {
+  await_rest();
+  schedule(R"({"queue":"q"})");
+  schedule(R"({"queue":"other"})");
+  advance(3s);
+  lease("q");
+  advance(7s);
+  advance(10s);
+  const HttpResponse answer = send("GET", "/v1/stats/history?queue=q&span=30s");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const QueueHistory history = json::parse_queue_history(answer.body).value();
+  EXPECT_EQ(history.queue, "q");
+  EXPECT_EQ(history.step, 10s);
+  ASSERT_EQ(history.points.size(), 2u) << answer.body;
+  EXPECT_EQ(history.points[0].accepted, 1u);
+  EXPECT_EQ(history.points[0].leased, 1u);
+  EXPECT_EQ(history.points[0].lateness, (HandOutLateness{.mean = 3s, .max = 3s}));
+  EXPECT_EQ(history.points[1].accepted, 0u);
+  EXPECT_FALSE(history.points[1].lateness);
+  EXPECT_EQ(send("GET", "/v1/stats/history?queue=unknown").status, 404);
 }
 
 TEST_F(RoutesWatch, StatsMayLeaveQueuesOut) {

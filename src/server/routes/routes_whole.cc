@@ -24,6 +24,10 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kForecastBins = 60;
 constexpr milliseconds kForecastSpan = std::chrono::hours{1};
+/// The tasks of one queue are counted in steps. Each step is a command that reads a few hundred
+/// records of all queues, in due order. After this number of steps, the answer has the counts so
+/// far.
+constexpr int kForecastSteps = 400;
 
 /// The number of tasks that are read from the store together, and the number of bytes that ends a
 /// page. Together they limit the memory of a page to a few megabytes for any payloads.
@@ -181,27 +185,81 @@ class Restore {
 
 void Routes::forecast(const Call& call) {
   struct Request {
+    std::optional<std::string> queue;
     std::uint64_t bins = 0;
     milliseconds span{0};
   };
   const auto read = [&call]() -> Result<Request> {
+    QueryParameter queue{"queue"};
     QueryParameter bins{"bins"};
     QueryParameter span{"span"};
-    const std::array<QueryParameter*, 2> parameters{&bins, &span};
+    const std::array<QueryParameter*, 3> parameters{&queue, &bins, &span};
     TRY(take_query(call.request.target, parameters));
     Request request;
+    request.queue = queue.value;
     ASSIGN_OR_RETURN(request.bins, read_count(bins, kMaxForecastBins, kForecastBins));
     ASSIGN_OR_RETURN(request.span, read_duration(span, kForecastSpan));
     return request;
   };
   const Result<Request> request = read();
   if (!request) return call.reply.send_error(request.error());
-  run(
-      call.reply,
-      [request = *request](Engine& engine) { return engine.forecast(request.span, request.bins); },
-      [](const HttpReply& reply, const Forecast& forecast) {
-        reply.send_json(200, json::render_forecast(forecast));
+  if (const auto allowed = may_look(call.caller, request->queue); !allowed) {
+    return call.reply.send_error(allowed.error());
+  }
+  const auto look = [request = *request](Engine& engine) -> Result<Forecast> {
+    if (request.queue) TRY(engine.queue(*request.queue));
+    return engine.forecast(request.span, request.bins);
+  };
+  run(call.reply, look,
+      [this, queue = request->queue](const HttpReply& reply, const Forecast& forecast) {
+        if (!queue) return reply.send_json(200, json::render_forecast(forecast));
+        Forecast bins{.from = forecast.from, .bin = forecast.bin};
+        bins.counts.resize(forecast.counts.size());
+        count_step({.reply = reply, .queue = *queue, .forecast = std::move(bins)});
       });
+}
+
+/// One step of the forecast of a queue. Its scheduled tasks are in the bins, or later. All others
+/// are due.
+void Routes::count_step(QueueForecast counting) {
+  struct Counted {
+    Forecast forecast;
+    std::optional<Place> next;
+  };
+  const HttpReply reply = counting.reply;
+  const std::string name = counting.queue;
+  const auto count = [queue = name, forecast = counting.forecast,
+                      after = counting.after](Engine& engine) -> Result<Counted> {
+    ASSIGN_OR_RETURN(const QueueView view, engine.queue(queue));
+    Counted counted{.forecast = forecast};
+    Forecast& sum = counted.forecast;
+    const WallTime end = sum.from + sum.bin * static_cast<std::int64_t>(sum.counts.size());
+    const TaskFilter filter{
+        .queue = queue, .state = TaskState::scheduled, .due_after = sum.from, .due_before = end};
+    ASSIGN_OR_RETURN(const TaskList found, engine.list(filter, after, kMaxPage));
+    for (const TaskSnapshot& view_of_task : found.tasks) {
+      ++sum.counts[static_cast<std::size_t>((view_of_task.task.due_at - sum.from) / sum.bin)];
+    }
+    counted.next = found.next;
+    std::uint64_t in_bins = 0;
+    for (const std::uint64_t one : sum.counts) in_bins += one;
+    sum.overdue = view.stats.ready + view.stats.leased;
+    sum.later = view.stats.scheduled - std::min(view.stats.scheduled, in_bins);
+    return counted;
+  };
+  run(
+      reply, count,
+      [this, counting = std::move(counting)](const HttpReply& to, Counted& counted) mutable {
+        const bool is_cut = ++counting.steps == kForecastSteps;
+        if (counted.next && is_cut) counted.forecast.counted_to = counted.next->at;
+        if (!counted.next || is_cut) {
+          return to.send_json(200, json::render_forecast(counted.forecast));
+        }
+        counting.forecast = std::move(counted.forecast);
+        counting.after = *counted.next;
+        count_step(std::move(counting));
+      },
+      for_queue(name));
 }
 
 void Routes::wheel(const Call& call) {

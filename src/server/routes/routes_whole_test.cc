@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -302,6 +303,47 @@ TEST_F(RoutesWholeTest, AForecastCountsWhatIsDue) {
   EXPECT_EQ(day.later, 0U);
 }
 
+TEST_F(RoutesWholeTest, AForecastOfAQueueCountsOnlyItsTasks) {
+  await_rest();
+  schedule_at("q", R"("delay":"90s")");
+  schedule_at("q", R"("delay":"90s")");
+  schedule_at("q", R"("delay":"90m")");
+  schedule_at("q", R"("max_attempts":3)");
+  schedule_at("other", R"("delay":"90s")");
+  await_rest();
+  const HttpResponse answer = send("GET", "/v1/forecast?queue=q");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Forecast hour = json::parse_forecast(answer.body).value();
+  EXPECT_EQ(hour.counts.size(), 60U);
+  EXPECT_EQ(hour.counts[1], 2U);
+  EXPECT_EQ(std::accumulate(hour.counts.begin(), hour.counts.end(), std::uint64_t{0}), 2U);
+  EXPECT_EQ(hour.later, 1U);
+  EXPECT_EQ(hour.overdue, 1U) << "a task that is ready";
+  EXPECT_FALSE(hour.counted_to);
+  EXPECT_EQ(send("GET", "/v1/forecast?queue=unknown").status, 404);
+}
+
+// The records of other queues count as work, too.
+TEST_F(RoutesWholeTest, AForecastOfAQueueSaysHowFarItHasCounted) {
+  const std::size_t tasks = 25 * kMaxBatchTasks;
+  for (std::size_t sent = 0; sent < tasks; sent += kMaxBatchTasks) {
+    std::string batch;
+    for (std::size_t i = 0; i < kMaxBatchTasks; ++i) {
+      batch += R"({"queue":")" + std::string(i % 1'000 == 0 ? "q" : "other") + R"(","delay_ms":)" +
+               std::to_string(60'000 + (sent + i) * 10) + "}\n";
+    }
+    ASSERT_EQ(post("/v1/tasks/batch", batch).status, 200);
+  }
+  const Forecast forecast = json::parse_forecast(send("GET", "/v1/forecast?queue=q").body).value();
+  const std::uint64_t counted =
+      std::accumulate(forecast.counts.begin(), forecast.counts.end(), std::uint64_t{0});
+  ASSERT_TRUE(forecast.counted_to);
+  EXPECT_GT(*forecast.counted_to, forecast.from + 20min);
+  EXPECT_GT(counted, 0U);
+  EXPECT_LT(counted, 250U);
+  EXPECT_EQ(counted + forecast.later, 250U);
+}
+
 TEST_F(RoutesWholeTest, ParametersAreReadStrictly) {
   const struct {
     const char* target;
@@ -312,6 +354,7 @@ TEST_F(RoutesWholeTest, ParametersAreReadStrictly) {
                 {"/v1/forecast?span=1h&colour=red", {"colour"}},
                 {"/v1/forecast?span=59s", {"span", "1 minute"}},
                 {"/v1/forecast?span=1y", {"span"}},
+                {"/v1/forecast?queue=q&bins=0", {"bins"}},
                 {"/v1/forecast?span=", {"span"}},
                 {"/v1/dump?after=0", {"after"}},
                 {"/v1/dump?after=x", {"after"}},

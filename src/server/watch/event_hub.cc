@@ -97,7 +97,7 @@ Result<void> EventHub::open(const HttpReply& reply, Watcher watcher, EventFilter
   return ok();
 }
 
-std::vector<json::StatsPoint> EventHub::history(const StatsHistory::Range& range) const {
+std::vector<json::StatsPoint> EventHub::history(const HistoryRange& range) const {
   const MutexLock lock(mutex_);
   return history_.points(range);
 }
@@ -226,7 +226,7 @@ void EventHub::tell_changes(MonotonicTime now) {
 
 void EventHub::ask_for_figures(MonotonicTime now) {
   if (is_asked_ || now < next_question_) return;
-  const auto period = has_listeners_to_stats() ? kStatsPeriod : StatsHistory::kFineStep;
+  const auto period = has_listeners_to_stats() ? kStatsPeriod : HistoryRange::kFineStep;
   next_question_ = now + period;
   const auto take = [figures = figures_, &clock = clock_,
                      &bell = changes_.bell()](std::optional<EngineStats> stats) {

@@ -71,8 +71,7 @@ class EventHub {
   /// Ends the streams of clients that have lost their permission.
   void check_again() DETENT_EXCLUDES(mutex_);
   /// See StatsHistory::points().
-  std::vector<json::StatsPoint> history(const StatsHistory::Range& range) const
-      DETENT_EXCLUDES(mutex_);
+  std::vector<json::StatsPoint> history(const HistoryRange& range) const DETENT_EXCLUDES(mutex_);
   /// The number of open streams.
   std::size_t streams() const DETENT_EXCLUDES(mutex_);
 

@@ -70,8 +70,26 @@ Result<void> make_folder(const std::string& path) {
   return ok();
 }
 
-Error in_use(const std::string& path) {
-  return folder_error(ErrorCode::unavailable, path, "is in use by another process");
+/// Whether this process has the same file or folder open a second time.
+bool is_open_here(int file) {
+  struct stat locked {};
+  if (::fstat(file, &locked) != 0) return false;
+  std::error_code error;
+  fs::directory_iterator entry("/proc/self/fd", error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    struct stat other {};
+    const bool is_same = ::stat(entry->path().c_str(), &other) == 0 &&
+                         other.st_dev == locked.st_dev && other.st_ino == locked.st_ino;
+    if (is_same && entry->path().filename() != std::to_string(file)) return true;
+  }
+  return false;
+}
+
+/// `locked` is the file or folder that has a lock.
+Error in_use(const std::string& path, int locked) {
+  return folder_error(
+      ErrorCode::unavailable, path,
+      is_open_here(locked) ? "is already open in this process" : "is in use by another process");
 }
 
 Error was_replaced(const std::string& path) {
@@ -146,7 +164,7 @@ Result<DataFolder> DataFolder::open(std::string path, const DataFolderMark* mark
   // Other errors are ignored: some file systems, such as NFS, cannot lock folders. Then the lock
   // file is the only lock.
   if (::flock(folder.folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return in_use(folder.path_);
+    return in_use(folder.path_, folder.folder_);
   }
   TRY(folder.lock_file());
   return folder;
@@ -169,8 +187,10 @@ Result<void> DataFolder::lock_file() {
   const int error = errno;
   // Between the two calls another process may have removed this file, and locked a new file.
   if (!is_locked || !is_at(lock, lock_path(path_))) {
+    const bool is_in_use = is_locked || error == EWOULDBLOCK;
+    Error problem = is_in_use ? in_use(path_, lock) : not_locked(path_, error);
     ::close(lock);
-    return is_locked || error == EWOULDBLOCK ? in_use(path_) : not_locked(path_, error);
+    return problem;
   }
   DETENT_CHECK(lock != lock_);
   if (lock_ >= 0) ::close(lock_);

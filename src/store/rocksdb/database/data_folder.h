@@ -27,8 +27,8 @@ class DataFolder {
  public:
   /// Locks the folder. Creates it if it is missing, with mode 0700 in an existing parent folder. If
   /// `mark` is not null and not empty, the folder must be the marked one. Errors: unavailable if
-  /// another process has the folder open, if it is not the marked folder, or if this user may not
-  /// create, read or write it; invalid_argument if the path is not a folder.
+  /// another process or this process has the folder open, if it is not the marked folder, or if
+  /// this user may not create, read or write it; invalid_argument if the path is not a folder.
   static Result<DataFolder> open(std::string path, const DataFolderMark* mark = nullptr);
   /// Returns the mark of this folder, without an identity.
   Result<DataFolderMark> mark() const;

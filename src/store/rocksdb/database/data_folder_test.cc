@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 
@@ -44,8 +47,37 @@ TEST(DataFolder, IsLockedUntilItIsDestroyed) {
     ASSERT_TRUE(folder);
     const Error error = refusal(path);
     EXPECT_EQ(error.code, ErrorCode::unavailable);
-    EXPECT_EQ(error.message, "data folder '" + path + "' is in use by another process");
+    EXPECT_EQ(error.message, "data folder '" + path + "' is already open in this process");
   }
+  EXPECT_TRUE(DataFolder::open(path));
+}
+
+TEST(DataFolder, AFolderOfAnotherProcessIsInUseThere) {
+  const TestFolder parent;
+  const std::string path = parent / "data";
+  std::array<int, 2> opened{};
+  std::array<int, 2> done{};
+  ASSERT_EQ(::pipe(opened.data()), 0);
+  ASSERT_EQ(::pipe(done.data()), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::close(done[1]);  // so that the end of the parent is noticed
+    const Result<DataFolder> folder = DataFolder::open(path);
+    const char is_open = folder ? '1' : '0';
+    char end = 0;
+    const bool is_told = ::write(opened[1], &is_open, 1) == 1;
+    while (is_told && ::read(done[0], &end, 1) < 0 && errno == EINTR) {
+    }
+    ::_exit(0);
+  }
+  char is_open = 0;
+  ASSERT_EQ(::read(opened[0], &is_open, 1), 1);
+  ASSERT_EQ(is_open, '1');
+  EXPECT_EQ(refusal(path).message, "data folder '" + path + "' is in use by another process");
+  for (const int file : {opened[0], opened[1], done[0], done[1]}) ::close(file);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(DataFolder::open(path));
 }
 
@@ -56,10 +88,10 @@ TEST(DataFolder, StaysLockedIfItsLockFileIsRemoved) {
   Result<DataFolder> folder = DataFolder::open(path);
   ASSERT_TRUE(folder);
   ASSERT_EQ(::unlink((path + "/detent.lock").c_str()), 0);
-  EXPECT_TRUE(says(refusal(path), "is in use by another process"));
+  EXPECT_TRUE(says(refusal(path), "is already open in this process"));
   EXPECT_TRUE(folder->hold());
   EXPECT_EQ(::access((path + "/detent.lock").c_str(), F_OK), 0) << "it is created again";
-  EXPECT_TRUE(says(refusal(path), "is in use by another process"));
+  EXPECT_TRUE(says(refusal(path), "is already open in this process"));
 }
 
 // This can happen on file systems that cannot lock folders.
@@ -71,7 +103,8 @@ TEST(DataFolder, HoldFailsIfAnotherProcessLockedANewLockFile) {
   ASSERT_EQ(::unlink(lock_file.c_str()), 0);
   const int others = ::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_EQ(::flock(others, LOCK_EX | LOCK_NB), 0);
-  EXPECT_TRUE(says(folder->hold().error(), "is in use by another process"));
+  // In this test, the other process is this one.
+  EXPECT_TRUE(says(folder->hold().error(), "is already open in this process"));
   ASSERT_EQ(::flock(others, LOCK_UN), 0);
   EXPECT_TRUE(folder->hold());
   EXPECT_NE(::flock(others, LOCK_EX | LOCK_NB), 0) << "it is ours now";

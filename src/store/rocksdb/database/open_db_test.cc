@@ -196,7 +196,7 @@ TEST_F(OpenDbTest, FolderStaysLockedIfItsLockFilesAreRemoved) {
   const Result<std::unique_ptr<Store>> second = RocksDbStore::open({.path = folder / "data"});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ErrorCode::unavailable);
-  EXPECT_NE(second.error().message.find("is in use by another process"), std::string::npos);
+  EXPECT_NE(second.error().message.find("is already open in this process"), std::string::npos);
   EXPECT_TRUE(write_epoch(*db, 7).ok());
 }
 
