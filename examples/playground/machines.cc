@@ -231,9 +231,7 @@ std::unique_ptr<Machine> make_machine(const std::string& design, const std::vect
   if (design == "heap") return make_sorted<HeapQueue>(now, "heap");
   if (design == "tree") return make_sorted<TreeQueue>(now, "tree");
   if (design == "list") return make_sorted<ListQueue>(now, "list");
-  if (auto machine = make_published(design, sizes, now)) return machine;
-  error = "no design is called " + design;
-  return nullptr;
+  return make_published(design, sizes, now, error);
 }
 
 }  // namespace playground

@@ -198,7 +198,9 @@ describe('The playground', () => {
       }
       for (const [design, sizes, words] of [['hierarchical', '60,1', 'level_sizes[1] 是 1：一层至少有 2 个槽'], ['hierarchical', '60;60', '半角逗号'],
         ['hierarchical', '', '至少有一层'], ['hierarchical', '900000000,900000000', '至多有'], ['hierarchical', '60000,60000,60000,60000,60000', '超出 64 位'],
-        ['demand', '1', 'slots_per_level 是 1'], ['demand', '20,0', 'slot_width 是 0'], ['simple', '0', 'slot_count 是 0'], ['hashed', '999999999', 'slot_count 是 999999999']]) {
+        ['demand', '1', 'slots_per_level 是 1'], ['demand', '20,0', 'slot_width 是 0'], ['simple', '0', 'slot_count 是 0'], ['hashed', '999999999', 'slot_count 是 999999999'],
+        ['published-kafka', '1', '已发表的时间轮的大小是 2 到 10000'], ['published-relative', '0', '乘积至多'], ['published-circle', '999999999', '乘积至多'],
+        ['published-relative', '10000,10000,10000', '乘积至多']]) {
         await choose(page, '#left', design, sizes);
         await shows(page, '#left .note', words);
         await expectChinese(page, `${design} ${sizes}`);
