@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -125,6 +126,51 @@ Figure hierarchical_wheel() {
       "The minute hand reaches slot 5, and the slot cascades: the timer moves to slot 50 of the "
       "seconds.");
   add(kOurs, "00:05:50", 0, 50, "The second hand reaches slot 50, and the timer fires.");
+  return figure;
+}
+
+// The calls of a program: what each returns, and what it does to the queue.
+Figure calls() {
+  auto wheel = HierarchicalWheel::make({.level_sizes = {60, 60, 24}, .now = kNow});
+  HierarchicalWheel::Timer other;
+  HierarchicalWheel::Timer ours;
+  std::vector<Tick> fired;
+  const auto advance = [&](Tick now) {
+    wheel->advance(now, [&](auto& timer) noexcept { fired.push_back(timer.deadline()); });
+  };
+
+  Figure figure{"schedule, advance and cancel on a hierarchical wheel",
+                "Each moment is a call. Only schedule and advance move timers.", kOurs};
+  const auto add = [&](const std::string& call, const std::string& answer,
+                       std::optional<Tick> wakeup, const std::string& caption) {
+    require(wheel->next_wakeup() == wakeup, "the wake-up after " + call);
+    Levels levels = named(wheel_levels(*wheel), {"seconds", "minutes", "hours"});
+    require(levels[2].slots.empty(), "no timer is in the hours");
+    levels.pop_back();
+    show_fired(levels[0], fired);
+    std::vector<PictureRow> rows = as_strips(levels);
+    rows.emplace_back(Boxes{
+        "answer, and next_wakeup()",
+        {{.text = answer}, {.text = "next_wakeup() = " + (wakeup ? number(*wakeup) : "none")}}});
+    figure.moments.push_back({call, rows, caption});
+  };
+  require(wheel->schedule(other, 320) && wheel->schedule(ours, kOurs), "takes both");
+  add("schedule(320) and schedule(350) at tick 117", "true, true", 300,
+      "Both timers are more than 60 ticks ahead, so they overflow to slot 5 of the minutes. The "
+      "program can sleep until this slot begins.");
+  advance(300);
+  require(fired.empty(), "no timer is due at 300");
+  add("advance(300)", "no timer fires", 320,
+      "The minute hand reaches slot 5. Both timers cascade to the seconds: to slots 20 and 50.");
+  require(wheel->cancel(other), "320 was pending");
+  add("cancel(320)", "true", kOurs,
+      "The timer leaves its list, and the slot is empty. No hand moves. The next wake-up is "
+      "later.");
+  advance(kOurs);
+  require(fired == std::vector<Tick>{kOurs}, "only 350 fires");
+  add("advance(350)", "350 fires", std::nullopt,
+      "The second hand reaches slot 50, and the timer fires. The wheel is empty and needs no "
+      "wake-up.");
   return figure;
 }
 
@@ -285,6 +331,7 @@ constexpr NamedFigure kFigures[]{
     {"simple-wheel", simple_wheel},
     {"hashed-wheel", hashed_wheel},
     {"hierarchical-wheel", hierarchical_wheel},
+    {"calls", calls},
     {"kafka-wheel", kafka_wheel},
     {"century-wheel", century_wheel},
     {"persistent-wheel", persistent_wheel},

@@ -4,7 +4,8 @@
 - docs/zh/X.md has an English page docs/X.md; docs/zh/README.md belongs to README.md. Both pages
   link to each other before their first section.
 - Both have the same levels of sections, code blocks, images and numbers of table rows, in the same
-  order. Sections that a program writes are equal. The part between the comments begin:chinese and
+  order. The words of a code block ```chart are translated; its branches, pages and classes are not.
+  Sections that a program writes are equal. The part between the comments begin:chinese and
   end:chinese has no counterpart.
 - Each section names the same code and the same numbers. Numbers up to 12 may be words, or months.
 - Chinese text has full-width punctuation, and a space between Chinese and Latin words. A line does
@@ -52,8 +53,16 @@ def levels(page):
     return [(len(mark), words) for mark, words in HEADING.findall(FENCE.sub("", page))]
 
 
+def chart_lines(block):
+    """The lines of a chart without their words: the branch, and the pages, options and classes."""
+    return [re.findall(r"[├└]|[\w-]+\.md|--\w+|(?:[A-Z][a-z]+){2,}", line)
+            for line in block.splitlines()]
+
+
 def code_blocks(page):
-    return [match[0] for match in FENCE.finditer(page)]
+    """The code blocks. The words of a block ```chart are translated."""
+    return [chart_lines(match[0]) if match[0].startswith("```chart") else match[0]
+            for match in FENCE.finditer(page)]
 
 
 def written_sections(page):
@@ -170,6 +179,11 @@ ENGLISH = """# Page
 ```sh
 run one  # it
 ```
+```chart
+Is it one?
+├─ yes ─ a.md  OneWheel
+└─ no ── b.md  detent --two
+```
 ![a](a.svg)
 
 | a | b |
@@ -197,6 +211,11 @@ CHINESE = """# 页
 ```sh
 run one  # it
 ```
+```chart
+是一吗？
+├─ 是 ── a.md  OneWheel
+└─ 否 ── b.md  detent --two
+```
 ![甲](../a.svg)
 
 | 甲 | 乙 |
@@ -212,6 +231,7 @@ run one  # it
 # The name of a planted page, the change of its text, and the findings.
 PLANTED = (
     ("block", ("run one  # it", "run one  # 它"), "code block 1 differs from the English page"),
+    ("chart", ("a.md  OneWheel", "a.md  TwoWheel"), "code block 2 differs from the English page"),
     ("code", ("`--all`", "`--none`"), "section '一': only in English: `--all`",
      "section '一': only in Chinese: `--none`"),
     ("colon", ("注意**：", "注意**:"), "line 9: half-width punctuation: Two。\n注意:\n“一行”可"),
