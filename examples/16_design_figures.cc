@@ -1,7 +1,7 @@
 // Draws the figures of docs/designs: one timer, in each design. The time is 117, and the timer is
 // due at tick 350. Each figure shows the real queue at some ticks, so it cannot be wrong about the
-// code. If a caption says where a timer is, the program checks it. ctest draws the figures again
-// and compares them with the files in docs.
+// code. If a caption says where a timer is, the program checks it. The folder zh/ gets the figures
+// in Chinese. ctest draws the figures again and compares them with the files in docs.
 //
 //     example_16_design_figures docs/designs/figures
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "design_chinese.h"
 #include "design_example.h"
 #include "design_levels.h"
 #include "design_picture.h"
@@ -354,14 +355,18 @@ bool write(const std::filesystem::path& path, const std::string& content) {
 
 int main(int argument_count, char** arguments) {
   const std::filesystem::path folder = argument_count > 1 ? arguments[1] : "design-figures";
-  std::filesystem::create_directories(folder);
+  std::filesystem::create_directories(folder / "zh");
   for (const auto& [name, make] : design::kFigures) {
-    const std::filesystem::path path = folder / (std::string(name) + ".svg");
-    if (!design::write(path, draw(make()))) {
-      std::fprintf(stderr, "example_16_design_figures: cannot write %s\n", path.c_str());
+    const std::string file = std::string(name) + ".svg";
+    const Figure figure = make();
+    const std::string chinese = draw(design::in_chinese(figure), Language::chinese);
+    if (!design::write(folder / file, draw(figure, Language::english)) ||
+        !design::write(folder / "zh" / file, chinese)) {
+      std::fprintf(stderr, "example_16_design_figures: cannot write %s in %s\n", file.c_str(),
+                   folder.c_str());
       return EXIT_FAILURE;
     }
   }
-  std::printf("%zu figures in %s\n", std::size(design::kFigures), folder.c_str());
+  std::printf("%zu figures in two languages in %s\n", std::size(design::kFigures), folder.c_str());
   return EXIT_SUCCESS;
 }

@@ -5,6 +5,7 @@
   link to each other before their first section.
 - Both have the same levels of sections, code blocks, images and numbers of table rows, in the same
   order. The words of a code block ```chart are translated; its branches, pages and classes are not.
+  An image with a Chinese version, zh/NAME in its folder, is that version on the Chinese page.
   Sections that a program writes are equal. The part between the comments begin:chinese and
   end:chinese has no counterpart.
 - Each section names the same code and the same numbers. Numbers up to 12 may be words, or months.
@@ -76,6 +77,12 @@ def table_rows(page):
         lines, key=lambda line: line.startswith("|")) if is_row]
 
 
+def in_chinese(image):
+    """The Chinese version of an image, zh/NAME in its folder; the image itself if it has none."""
+    chinese = image.parent / "zh" / image.name
+    return chinese if chinese.exists() else image
+
+
 def images(page, path):
     return [(path.parent / target).resolve() for target in IMAGE.findall(FENCE.sub("", page))]
 
@@ -118,7 +125,8 @@ def structure_faults(english, chinese, english_path, chinese_path):
             ("code block", (code_blocks(english), code_blocks(chinese))),
             ("written section", (written_sections(english), written_sections(chinese))),
             ("number of rows of table", (table_rows(english), table_rows(chinese))),
-            ("image", (images(english, english_path), images(chinese, chinese_path)))):
+            ("image", (list(map(in_chinese, images(english, english_path))),
+                       images(chinese, chinese_path)))):
         found = first_difference(*parts)
         if found:
             yield f"{kind} {found[0]} differs from the English page"
@@ -185,6 +193,7 @@ Is it one?
 └─ no ── b.md  detent --two
 ```
 ![a](a.svg)
+![c](c.svg)
 
 | a | b |
 |---|---|
@@ -218,6 +227,8 @@ run one  # it
 ```
 ![甲](../a.svg)
 
+![丙](../zh/c.svg)
+
 | 甲 | 乙 |
 |---|---|
 | 1 | 2 |
@@ -238,6 +249,7 @@ PLANTED = (
     ("comma", ("一次，占", "一次,占"), "line 8: half-width punctuation: 运行（X）一次,占 10 %"),
     ("good", ("", "")),
     ("image", ("../a.svg", "../b.svg"), "image 1 differs from the English page"),
+    ("image_in_english", ("../zh/c.svg", "../c.svg"), "image 2 differs from the English page"),
     ("line", ("之后结束，\n", "之后结束\n"),
      "line 10: a line ends between two Chinese characters: 在标点之后结束\n也可以在 wo"),
     ("link", ("[English](../link.md)", "[English](../good.md)"),
@@ -266,6 +278,7 @@ class BrokenPages(unittest.TestCase):
                 chinese = CHINESE.format(name=name)
                 self.assertIn(old, chinese)
                 (root / f"docs/zh/{name}.md").write_text(chinese.replace(old, new), "utf-8")
+            (root / "docs/zh/c.svg").touch()
             (root / "docs/zh/alone.md").write_text("# 页\n", "utf-8")
             (root / "README.md").write_text("# Name\n", "utf-8")
             (root / "docs/zh/README.md").write_text("# 名\n[English](../../README.md)\n", "utf-8")

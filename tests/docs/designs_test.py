@@ -31,7 +31,7 @@ MISTAKE = ["mistake", "input", "wrong output", "correction"]  # and the test tha
 SHOWN = re.compile(r"`\w+\.(?:\w+|\*)`|\w+_test\.cc|\]\(http")
 SECTION = re.compile(r"^## (.*)$", re.MULTILINE)
 FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FIGURE = re.compile(r"^!\[[^\]]*\]\(([^)]*figures/[\w-]+\.svg)\)", re.MULTILINE)
+FIGURE = re.compile(r"^!\[[^\]]*\]\(([^)]*figures/[\w/-]+\.svg)\)", re.MULTILINE)
 MOMENT = re.compile(r'<text class="title"[^>]*>(\d+)\.')
 LINES = range(6, 27)  # of pseudo-code
 
