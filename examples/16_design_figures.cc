@@ -1,7 +1,7 @@
 // Draws the figures of docs/designs: one timer, in each design. The time is 117, and the timer is
 // due at tick 350. Each figure shows the real queue at some ticks, so it cannot be wrong about the
-// code. If a caption says where a timer is, the program checks it. ctest draws the figures again
-// and compares them with the files in docs.
+// code. If a caption says where a timer is, the program checks it. The folder zh/ gets the figures
+// in Chinese. ctest draws the figures again and compares them with the files in docs.
 //
 //     example_16_design_figures docs/designs/figures
 #include <algorithm>
@@ -12,9 +12,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "design_chinese.h"
 #include "design_example.h"
 #include "design_levels.h"
 #include "design_picture.h"
@@ -125,6 +127,51 @@ Figure hierarchical_wheel() {
       "The minute hand reaches slot 5, and the slot cascades: the timer moves to slot 50 of the "
       "seconds.");
   add(kOurs, "00:05:50", 0, 50, "The second hand reaches slot 50, and the timer fires.");
+  return figure;
+}
+
+// The calls of a program: what each returns, and what it does to the queue.
+Figure calls() {
+  auto wheel = HierarchicalWheel::make({.level_sizes = {60, 60, 24}, .now = kNow});
+  HierarchicalWheel::Timer other;
+  HierarchicalWheel::Timer ours;
+  std::vector<Tick> fired;
+  const auto advance = [&](Tick now) {
+    wheel->advance(now, [&](auto& timer) noexcept { fired.push_back(timer.deadline()); });
+  };
+
+  Figure figure{"schedule, advance and cancel on a hierarchical wheel",
+                "Each moment is a call. Only schedule and advance move timers.", kOurs};
+  const auto add = [&](const std::string& call, const std::string& answer,
+                       std::optional<Tick> wakeup, const std::string& caption) {
+    require(wheel->next_wakeup() == wakeup, "the wake-up after " + call);
+    Levels levels = named(wheel_levels(*wheel), {"seconds", "minutes", "hours"});
+    require(levels[2].slots.empty(), "no timer is in the hours");
+    levels.pop_back();
+    show_fired(levels[0], fired);
+    std::vector<PictureRow> rows = as_strips(levels);
+    rows.emplace_back(Boxes{
+        "answer, and next_wakeup()",
+        {{.text = answer}, {.text = "next_wakeup() = " + (wakeup ? number(*wakeup) : "none")}}});
+    figure.moments.push_back({call, rows, caption});
+  };
+  require(wheel->schedule(other, 320) && wheel->schedule(ours, kOurs), "takes both");
+  add("schedule(320) and schedule(350) at tick 117", "true, true", 300,
+      "Both timers are more than 60 ticks ahead, so they overflow to slot 5 of the minutes. The "
+      "program can sleep until this slot begins.");
+  advance(300);
+  require(fired.empty(), "no timer is due at 300");
+  add("advance(300)", "no timer fires", 320,
+      "The minute hand reaches slot 5. Both timers cascade to the seconds: to slots 20 and 50.");
+  require(wheel->cancel(other), "320 was pending");
+  add("cancel(320)", "true", kOurs,
+      "The timer leaves its list, and the slot is empty. No hand moves. The next wake-up is "
+      "later.");
+  advance(kOurs);
+  require(fired == std::vector<Tick>{kOurs}, "only 350 fires");
+  add("advance(350)", "350 fires", std::nullopt,
+      "The second hand reaches slot 50, and the timer fires. The wheel is empty and needs no "
+      "wake-up.");
   return figure;
 }
 
@@ -285,6 +332,7 @@ constexpr NamedFigure kFigures[]{
     {"simple-wheel", simple_wheel},
     {"hashed-wheel", hashed_wheel},
     {"hierarchical-wheel", hierarchical_wheel},
+    {"calls", calls},
     {"kafka-wheel", kafka_wheel},
     {"century-wheel", century_wheel},
     {"persistent-wheel", persistent_wheel},
@@ -307,14 +355,18 @@ bool write(const std::filesystem::path& path, const std::string& content) {
 
 int main(int argument_count, char** arguments) {
   const std::filesystem::path folder = argument_count > 1 ? arguments[1] : "design-figures";
-  std::filesystem::create_directories(folder);
+  std::filesystem::create_directories(folder / "zh");
   for (const auto& [name, make] : design::kFigures) {
-    const std::filesystem::path path = folder / (std::string(name) + ".svg");
-    if (!design::write(path, draw(make()))) {
-      std::fprintf(stderr, "example_16_design_figures: cannot write %s\n", path.c_str());
+    const std::string file = std::string(name) + ".svg";
+    const Figure figure = make();
+    const std::string chinese = draw(design::in_chinese(figure), Language::chinese);
+    if (!design::write(folder / file, draw(figure, Language::english)) ||
+        !design::write(folder / "zh" / file, chinese)) {
+      std::fprintf(stderr, "example_16_design_figures: cannot write %s in %s\n", file.c_str(),
+                   folder.c_str());
       return EXIT_FAILURE;
     }
   }
-  std::printf("%zu figures in %s\n", std::size(design::kFigures), folder.c_str());
+  std::printf("%zu figures in two languages in %s\n", std::size(design::kFigures), folder.c_str());
   return EXIT_SUCCESS;
 }

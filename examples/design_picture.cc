@@ -28,10 +28,30 @@ constexpr double kLineHeight = 18;
 constexpr double kLetter = 7.4;     // more than the average width of a letter
 constexpr double kStripLeft = 118;  // the row of slots begins after the name of the level
 constexpr double kSlotBar = 22;     // the height of a row of slots
-constexpr const char* kLegend = "Orange: the timer of the example.";
-constexpr const char* kSlotLegend =
+// The words that are drawn into each figure.
+struct Words {
+  const char* legend;
+  const char* slot_legend;
+  const char* before_hand;  // the number of a slot is between the two parts
+  const char* after_hand;
+  const char* fires;
+  const char* empty;
+};
+constexpr Words kEnglish{
+    "Orange: the timer of the example.",
     " \u201c17: 350\u201d: slot 17 holds the timer for tick 350. Black (white on a dark page): the "
-    "hand.";
+    "hand.",
+    "hand at slot ",
+    "",
+    " fires",
+    "(empty)"};
+constexpr Words kChinese{
+    "橙色：例子里的定时器。",
+    "“17: 350”：第 17 槽里有刻度 350 的定时器。黑色（深色页面上是白色）：指针。",
+    "指针在第 ",
+    " 槽",
+    " 触发",
+    "（空）"};
 constexpr std::size_t kCaptionLetters = 62;
 constexpr std::size_t kEachSlotShown = 64;  // a level with more slots shows only every 16th border
 
@@ -56,24 +76,48 @@ std::string escaped(const std::string& words) {
   return result;
 }
 
+bool begins_letter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+// A Chinese letter is twice as wide as others. In UTF-8 it begins with a byte from 0xE3 on.
+bool is_wide(char byte) { return static_cast<unsigned char>(byte) >= 0xE3; }
+
 // Counts letters; a letter may be several bytes of UTF-8. The width is enough for bold letters.
 double width_of(const std::string& words) {
-  const auto letters = std::count_if(words.begin(), words.end(), [](char letter) {
-    return (static_cast<unsigned char>(letter) & 0xC0) != 0x80;
-  });
+  const auto letters = std::count_if(words.begin(), words.end(), begins_letter) +
+                       std::count_if(words.begin(), words.end(), is_wide);
   return static_cast<double>(letters) * kLetter;
 }
 
-std::vector<std::string> wrapped(const std::string& words) {
-  std::vector<std::string> lines{""};
+// Parts of a text that stay on one line: words with the space after them, and Chinese letters with
+// the punctuation after them.
+std::vector<std::string> parts_of(const std::string& words) {
+  const std::string closing = "，。：；、）”";
+  std::vector<std::string> parts{""};
   for (std::size_t begin = 0; begin < words.size();) {
-    const std::size_t end = std::min(words.find(' ', begin), words.size());
-    const std::string word = words.substr(begin, end - begin);
-    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > kCaptionLetters) {
-      lines.emplace_back();
-    }
-    lines.back() += (lines.back().empty() ? "" : " ") + word;
-    begin = end + 1;
+    std::size_t end = begin + 1;
+    while (end < words.size() && !begins_letter(words[end])) ++end;
+    const std::string letter = words.substr(begin, end - begin);
+    const std::string& last = parts.back();
+    const bool is_beside_wide = is_wide(letter[0]) || (!last.empty() && is_wide(last[0]));
+    const bool may_begin = letter != " " && closing.find(letter) == std::string::npos;
+    if (!last.empty() && may_begin && (last.back() == ' ' || is_beside_wide)) parts.emplace_back();
+    parts.back() += letter;
+    begin = end;
+  }
+  return parts;
+}
+
+std::vector<std::string> wrapped(const std::string& words) {
+  const auto size_of = [](const std::string& line) {
+    return line.size() - static_cast<std::size_t>(std::count_if(line.begin(), line.end(), is_wide));
+  };
+  std::vector<std::string> lines{""};
+  for (const std::string& part : parts_of(words)) {
+    const std::size_t space = part.back() == ' ' ? 1 : 0;
+    if (size_of(lines.back()) + size_of(part) - space > kCaptionLetters) lines.emplace_back();
+    lines.back() += part;
+  }
+  for (std::string& line : lines) {
+    if (!line.empty() && line.back() == ' ') line.pop_back();
   }
   return lines;
 }
@@ -94,7 +138,7 @@ double height_of(const Moment& moment) {
 
 class Picture {
  public:
-  explicit Picture(const Figure& figure) : figure_(figure) {}
+  Picture(const Figure& figure, const Words& words) : figure_(figure), words_(words) {}
 
   std::string draw() {
     const std::vector<Moment>& moments = figure_.moments;
@@ -108,7 +152,8 @@ class Picture {
       }
       top += height;
     }
-    draw_text("small", {kMargin, top + 8}, std::string(kLegend) + (has_slots() ? kSlotLegend : ""));
+    draw_text("small", {kMargin, top + 8},
+              std::string(words_.legend) + (has_slots() ? words_.slot_legend : ""));
     return head(top + kMargin) + svg_ + "</svg>\n";
   }
 
@@ -187,10 +232,13 @@ text { fill: #e6edf3; }
     if (slot.deadlines.empty()) return "fired";
     return is_ours(slot) ? "ours" : "other";
   }
+  std::string hand_text(std::size_t slot) const {
+    return words_.before_hand + text(slot) + words_.after_hand;
+  }
   // "5: 350", or "30: 350 fires, 414".
-  static std::string label_of(const SlotPicture& slot) {
+  std::string label_of(const SlotPicture& slot) const {
     std::string words;
-    for (const Tick deadline : slot.fired) words += ", " + std::to_string(deadline) + " fires";
+    for (const Tick deadline : slot.fired) words += ", " + std::to_string(deadline) + words_.fires;
     for (const Tick deadline : slot.deadlines) words += ", " + std::to_string(deadline);
     return text(slot.index) + ':' + words.substr(1);
   }
@@ -221,7 +269,7 @@ text { fill: #e6edf3; }
       const double below = ring.centre.y + radius + 38;
       draw_text("middle", {ring.centre.x, below}, level.name);
       if (level.hand) {
-        draw_text("small middle", {ring.centre.x, below + 15}, "hand at slot " + text(*level.hand));
+        draw_text("small middle", {ring.centre.x, below + 15}, hand_text(*level.hand));
       }
       double line = below + 15;
       for (const SlotPicture& slot : level.slots) {
@@ -286,7 +334,7 @@ text { fill: #e6edf3; }
   void draw_row(const Strip& strip, Point at) {
     const LevelPicture& level = strip.level;
     draw_text("", {at.x, at.y + 14}, level.name);
-    if (level.hand) draw_text("small", {at.x, at.y + 29}, "hand at slot " + text(*level.hand));
+    if (level.hand) draw_text("small", {at.x, at.y + 29}, hand_text(*level.hand));
     const double left = at.x + kStripLeft;
     const double width = kPanelWidth - kStripLeft;
     const double each = width / static_cast<double>(level.slot_count);
@@ -336,7 +384,7 @@ text { fill: #e6edf3; }
           {left + width / 2, at.y + 32}, box.text);
       left += width + 6;
     }
-    if (row.boxes.empty()) draw_text("small", {left, at.y + 32}, "(empty)");
+    if (row.boxes.empty()) draw_text("small", {left, at.y + 32}, words_.empty);
   }
 
   // ---- Elements.
@@ -361,9 +409,12 @@ text { fill: #e6edf3; }
   }
 
   const Figure& figure_;
+  const Words& words_;
   std::string svg_;
 };
 
 }  // namespace
 
-std::string draw(const Figure& figure) { return Picture(figure).draw(); }
+std::string draw(const Figure& figure, Language language) {
+  return Picture(figure, language == Language::english ? kEnglish : kChinese).draw();
+}

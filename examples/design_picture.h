@@ -65,5 +65,8 @@ struct Figure {
   std::vector<Moment> moments{};
 };
 
-/// Returns the content of the SVG file. The same figure gives the same text on every machine.
-std::string draw(const Figure& figure);
+enum class Language { english, chinese };
+
+/// Returns the content of the SVG file, whose figure has texts in `language`. The same figure gives
+/// the same text on every machine.
+std::string draw(const Figure& figure, Language language);

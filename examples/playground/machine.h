@@ -86,9 +86,8 @@ class Machine {
 std::unique_ptr<Machine> make_machine(const std::string& design, const std::vector<Tick>& sizes,
                                       Tick now, std::string& error);
 
-/// The same for the ports of published wheels, in published_machines.cc. Null if no port has this
-/// name.
+/// The same for the ports of published wheels, in published_machines.cc.
 std::unique_ptr<Machine> make_published(const std::string& design, const std::vector<Tick>& sizes,
-                                        Tick now);
+                                        Tick now, std::string& error);
 
 }  // namespace playground

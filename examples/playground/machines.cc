@@ -172,7 +172,9 @@ std::unique_ptr<Machine> make_levels(const HierarchicalWheel::Options& options,
       [&] { return HierarchicalWheel::make(options, &error); },
       [is_tickless](const HierarchicalWheel& wheel, const std::vector<Tick>&) {
         Picture picture{.levels = design::wheel_levels(wheel)};
-        if (is_tickless) picture.rows.push_back(design::delay_queue(wheel, 0));
+        if (is_tickless) {
+          picture.rows.push_back({"delay-queue", design::delay_queue(wheel, 0).boxes});
+        }
         return picture;
       });
 }
@@ -226,12 +228,10 @@ std::unique_ptr<Machine> make_machine(const std::string& design, const std::vect
         });
   }
   if (design == "dense") return std::make_unique<DenseMachine>(now);
-  if (design == "heap") return make_sorted<HeapQueue>(now, "4-ary heap, as its array");
-  if (design == "tree") return make_sorted<TreeQueue>(now, "red-black tree, in order");
-  if (design == "list") return make_sorted<ListQueue>(now, "sorted list");
-  if (auto machine = make_published(design, sizes, now)) return machine;
-  error = "no design is called " + design;
-  return nullptr;
+  if (design == "heap") return make_sorted<HeapQueue>(now, "heap");
+  if (design == "tree") return make_sorted<TreeQueue>(now, "tree");
+  if (design == "list") return make_sorted<ListQueue>(now, "list");
+  return make_published(design, sizes, now, error);
 }
 
 }  // namespace playground

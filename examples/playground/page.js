@@ -1,54 +1,49 @@
 'use strict';
 // The page sends commands to the program (playground.cc), and draws the answers.
 
+// The words are those of texts.json: `design.NAME`, `example.NAME` and `about.NAME`.
+// Name → the first sizes, and what they mean.
 const DESIGNS = {
-  simple: ['SimpleWheel: one ring', '256', 'slots'],
-  hashed: ['HashedWheel: one ring with rounds', '64', 'slots'],
-  hierarchical: ['HierarchicalWheel: levels', '60,60,24', 'slots of each level'],
-  ticking: ['HierarchicalWheel, tick by tick', '60,60,24', 'slots of each level'],
-  demand: ['HierarchicalWheel: levels on demand, as in Kafka', '20', 'slots per level, ticks per slot'],
-  timer: ['TimerWheel: digits of 8 bits', '', ''],
-  dense: ['DenseWheel: digits of 8 bits, timers are numbers', '', ''],
-  fifo: ['FifoTimerWheel: digits of 6 bits, in order', '', ''],
-  heap: ['HeapQueue: 4-ary heap', '', ''],
-  tree: ['TreeQueue: red-black tree', '', ''],
-  list: ['ListQueue: sorted list', '', ''],
-  'published-ticker': ['Published: ring with a ticker', '8', 'slots'],
-  'published-circle': ['Published: ring with circles', '10', 'slots'],
-  'published-fixed': ['Published: 60 / 60 / 24 with rounds', '', ''],
-  'published-promoting': ['Published: 60 / 60 / 24 that promotes', '', ''],
-  'published-relative': ['Published: the delay decides the slot', '20,20,20', 'slots of each level'],
-  'published-extended': ['Published: hours, days, months, years', '', ''],
-  'published-dynamic': ['Published: dynamic levels', '10', 'slots per level'],
-  'published-kafka': ['Published: Kafka-style', '20,1000', 'slots per level, ticks per slot'],
+  simple: ['256', 'slots'],
+  hashed: ['64', 'slots'],
+  hierarchical: ['60,60,24', 'levels'],
+  ticking: ['60,60,24', 'levels'],
+  demand: ['20', 'per-level-and-width'],
+  timer: ['', ''],
+  dense: ['', ''],
+  fifo: ['', ''],
+  heap: ['', ''],
+  tree: ['', ''],
+  list: ['', ''],
+  'published-ticker': ['8', 'slots'],
+  'published-circle': ['10', 'slots'],
+  'published-fixed': ['', ''],
+  'published-promoting': ['', ''],
+  'published-relative': ['20,20,20', 'levels'],
+  'published-extended': ['', ''],
+  'published-dynamic': ['10', 'per-level'],
+  'published-kafka': ['20,1000', 'per-level-and-width'],
 };
 
 // The known failures have the names of tests/regress/classic/cases.md. `actions` bring both panels to
 // the moment that matters, and `end` is the tick at which everything has been seen.
 const EXAMPLES = [
-  { name: 'One timer, two designs', about: 'The example of docs/designs: now is tick 117, and a timer is due at tick 350.',
-    start: 117, end: 350, designs: [['hierarchical'], ['demand']], deadlines: [125, 350, 1000] },
-  { name: 'SW_ALIAS: a delay of more than a round', about: 'Delays of 8, 9, 10, 16 and 17 ticks on a ring of 8 slots. The published ring keeps no rounds.',
-    start: 0, end: 20, designs: [['published-ticker'], ['hashed', '8']], deadlines: [8, 9, 10, 16, 17] },
-  { name: 'LK_FULL_TURN: a delay of exactly one round', about: 'The published wheel takes one circle too many away if the delay is a multiple of the round.',
-    start: 0, end: 110, designs: [['published-circle'], ['hashed', '10']], deadlines: [10, 20, 100] },
-  { name: 'HW_OWN_EXAMPLE: 5 seconds, 2 minutes, 1 hour', about: 'Each level runs the slot of its hand, and then moves the hand. Every timer is late by one unit of its level.',
-    start: 0, end: 7300, designs: [['published-fixed'], ['hierarchical']], deadlines: [5, 120, 3600] },
-  { name: 'HW_NO_CASCADE: all of a minute at once', about: 'No timer moves down from the minutes, so the timers of a minute fire together at its end.',
-    start: 0, end: 130, designs: [['published-fixed'], ['hierarchical']], deadlines: [60, 75, 90, 119] },
-  { name: 'HW_SILENT_LOSS: more than a day', about: 'The published wheel drops a delay of 86 401 seconds without an error. HierarchicalWheel refuses it.',
-    start: 0, end: 90000, designs: [['published-fixed'], ['hierarchical']], deadlines: [86401] },
-  { name: 'HW_CANCEL_AFTER_PROMOTE: a cancelled timer fires', about: 'Promotion moves the timer to the seconds, but the index of the wheel keeps the old slot. So a cancel at tick 130 does not find the timer. On HierarchicalWheel it fired at tick 90.',
-    start: 0, end: 200, designs: [['published-promoting'], ['hierarchical']], deadlines: [90], actions: [['advance', 130], ['cancel', 1]] },
-  { name: 'EW_360_365: a year of 360 days', about: 'A tick is an hour. The published wheel has years of 365 days over twelve months of 30 days: five years come 25 days early.',
-    start: 0, end: 43900, designs: [['published-extended'], ['hierarchical', '24,30,12,100']], deadlines: [43800] },
-  { name: 'KW_003_PARTIAL_SLOT: the delay decides the slot', about: 'At tick 2, a delay of 399. A wheel that finds the slot from the delay ignores the ticks of the slot that have passed.',
-    start: 2, end: 420, designs: [['published-relative'], ['hierarchical', '20,20,20']], deadlines: [401] },
-  { name: 'DW_UNDRIVEN: a level that stands still', about: 'The published wheel makes tickers only for the levels that exist at its start.',
-    start: 0, end: 200, designs: [['published-dynamic'], ['demand', '10']], deadlines: [7, 123] },
-  { name: 'KW_EARLY_FLOOR: rounded down', about: 'A tick is a millisecond, and slots are 1000 ticks wide. The published wheel rounds down, so timers are early. Detent rounds up.',
-    start: 95, end: 4000, designs: [['published-kafka'], ['demand', '20,1000']], deadlines: [1195, 2295, 2995] },
+  { name: 'one-timer', start: 117, end: 350, designs: [['hierarchical'], ['demand']], deadlines: [125, 350, 1000] },
+  { name: 'SW_ALIAS', start: 0, end: 20, designs: [['published-ticker'], ['hashed', '8']], deadlines: [8, 9, 10, 16, 17] },
+  { name: 'LK_FULL_TURN', start: 0, end: 110, designs: [['published-circle'], ['hashed', '10']], deadlines: [10, 20, 100] },
+  { name: 'HW_OWN_EXAMPLE', start: 0, end: 7300, designs: [['published-fixed'], ['hierarchical']], deadlines: [5, 120, 3600] },
+  { name: 'HW_NO_CASCADE', start: 0, end: 130, designs: [['published-fixed'], ['hierarchical']], deadlines: [60, 75, 90, 119] },
+  { name: 'HW_SILENT_LOSS', start: 0, end: 90000, designs: [['published-fixed'], ['hierarchical']], deadlines: [86401] },
+  { name: 'HW_CANCEL_AFTER_PROMOTE', start: 0, end: 200, designs: [['published-promoting'], ['hierarchical']], deadlines: [90],
+    actions: [['advance', 130], ['cancel', 1]] },
+  { name: 'EW_360_365', start: 0, end: 43900, designs: [['published-extended'], ['hierarchical', '24,30,12,100']], deadlines: [43800] },
+  { name: 'KW_003_PARTIAL_SLOT', start: 2, end: 420, designs: [['published-relative'], ['hierarchical', '20,20,20']], deadlines: [401] },
+  { name: 'DW_UNDRIVEN', start: 0, end: 200, designs: [['published-dynamic'], ['demand', '10']], deadlines: [7, 123] },
+  { name: 'KW_EARLY_FLOOR', start: 95, end: 4000, designs: [['published-kafka'], ['demand', '20,1000']], deadlines: [1195, 2295, 2995] },
 ];
+
+// Events that a correct queue does not have, or that the reader should notice.
+const BAD_EVENTS = new Set(['refused', 'cancel-impossible', 'cancel-not-found', 'fires-early', 'fires-late', 'fires-cancelled']);
 
 const LARGEST = 9_000_000_000_000_000; // JavaScript counts exactly up to here
 const MOST_TIMERS = 500;
@@ -59,6 +54,54 @@ const make = (name, properties = {}, ...children) => {
   return element;
 };
 const spaced = (number) => (number < 10_000 ? String(number) : String(number).replace(/\B(?=(\d{3})+$)/g, '\u00a0'));
+
+// ---- The words in both languages.
+
+const TEXTS = JSON.parse(find('#texts').textContent); // name → [English, Chinese]
+const LANGUAGES = ['en', 'zh'];
+const REMEMBERED = 'detent-playground-language';
+const PLACE = /\{(\d)(?::([^|}]*)\|([^}]*))?\}/g; // {0} is the first value; {0:tick|ticks} is a word for its number
+
+// A browser can refuse to remember, for example for a page from a file.
+const remembered = () => { try { return localStorage.getItem(REMEMBERED); } catch { return null; } };
+const remember = (value) => { try { localStorage.setItem(REMEMBERED, value); } catch { /* the next visit asks the browser again */ } };
+
+let language = [new URLSearchParams(location.search).get('lang'), remembered(), navigator.language]
+  .map((name) => (name ?? '').slice(0, 2).toLowerCase()).find((name) => LANGUAGES.includes(name)) ?? 'en';
+
+/** The text with this name in the language of the page. Numbers are spaced. */
+function text(name, ...values) {
+  const shown = values.map((value) => (typeof value === 'number' ? spaced(value) : value));
+  return TEXTS[name][LANGUAGES.indexOf(language)].replace(PLACE, (_, at, one, many) => (one === undefined ? shown[at] : values[at] === 1 ? one : many));
+}
+
+/** An error of a queue, which the program has only in English. */
+function errorText(error) {
+  for (const name of Object.keys(TEXTS).filter((one) => one.startsWith('error.'))) {
+    const sentence = TEXTS[name][0].replace(/[[\]().]/g, '\\$&').replace(PLACE, '(.+)');
+    const values = new RegExp(`^${sentence}$`).exec(error);
+    if (values) return text(name, ...values.slice(1));
+  }
+  return error;
+}
+
+/** Fills the elements that always have the same text. Text between ` is code. */
+function label() {
+  document.documentElement.lang = language === 'zh' ? 'zh-CN' : 'en';
+  for (const element of document.querySelectorAll('[data-text]')) {
+    element.replaceChildren(...text(element.dataset.text).split('`').map((part, index) => (index % 2 ? make('code', { textContent: part }) : part)));
+  }
+  for (const element of document.querySelectorAll('[data-label]')) element.setAttribute('aria-label', text(element.dataset.label));
+  const other = language === 'zh' ? ['en', 'English'] : ['zh-CN', '中文'];
+  Object.assign(find('#language'), { lang: other[0], textContent: other[1] });
+}
+
+/** An option of a choice, with the text of this name. */
+function option(value, name) {
+  const element = make('option', { value });
+  element.dataset.text = name;
+  return element;
+}
 
 // ---- The program.
 
@@ -71,12 +114,12 @@ async function startProgram() {
     proc_exit(code) { throw new Error(`the program ended with ${code}`); },
     fd_write(_file, vectors, count, written) {
       const view = new DataView(program.memory.buffer);
-      let text = '';
+      let message = '';
       for (let at = vectors; at < vectors + 8 * count; at += 8) {
-        text += decode(view.getUint32(at, true), view.getUint32(at + 4, true));
+        message += decode(view.getUint32(at, true), view.getUint32(at + 4, true));
       }
-      console.error(text);
-      view.setUint32(written, new TextEncoder().encode(text).length, true);
+      console.error(message);
+      view.setUint32(written, new TextEncoder().encode(message).length, true);
       return 0;
     },
   };
@@ -103,6 +146,7 @@ let count = 0; // timers
 let history = []; // commands for both panels, for a panel whose design changes
 const panels = [];
 const deadlines = new Map(); // timer → deadline
+let complaint = []; // the name of a text and its values, or empty
 let playing = 0;
 
 class Panel {
@@ -113,79 +157,92 @@ class Panel {
     find('#panels').append(this.root);
     this.design = find('.design', this.root);
     this.sizes = find('.sizes', this.root);
-    for (const [value, [text]] of Object.entries(DESIGNS)) this.design.append(make('option', { value, textContent: text }));
+    for (const name of Object.keys(DESIGNS)) this.design.append(option(name, `design.${name}`));
+    this.begin();
     this.design.addEventListener('change', () => { this.choose(this.design.value); this.replay(); });
     this.sizes.addEventListener('change', () => this.replay());
   }
 
-  choose(design, sizes = DESIGNS[design][1]) {
+  choose(design, sizes = DESIGNS[design][0]) {
     this.design.value = design;
     this.sizes.value = sizes;
-    this.sizes.parentElement.hidden = DESIGNS[design][2] === '';
-    this.sizes.title = DESIGNS[design][2];
+    this.sizes.parentElement.hidden = DESIGNS[design][1] === '';
+  }
+
+  begin() {
+    this.events = []; // [kind, tick, numbers …]
+    this.state = null;
+    this.fault = null; // or a function that says why there is no queue
+    this.translateLog();
   }
 
   /** Makes the queue, and repeats all commands since the start. */
   replay() {
-    find('.log', this.root).replaceChildren();
-    this.broken = !/^(\d{1,9}(,\d{1,9}){0,7})?$/.test(this.sizes.value);
-    const answer = this.broken ? { error: 'Sizes are numbers with commas between them.' }
-      : command('make', this.index, this.design.value, this.sizes.value || '-', example.start);
-    this.broken ||= answer.error !== undefined;
-    if (this.broken) return this.fail(answer.error);
-    this.take(answer);
+    this.begin();
+    this.fault = /^(\d{1,9}(,\d{1,9}){0,7})?$/.test(this.sizes.value) ? null : () => text('fault.sizes');
+    if (!this.fault) {
+      const answer = command('make', this.index, this.design.value, this.sizes.value || '-', example.start);
+      if (answer.error !== undefined) this.fault = () => errorText(answer.error);
+      else this.take(answer);
+    }
     for (const words of history) this.send(words);
     show();
   }
 
   send([verb, ...rest]) {
-    if (!this.broken) this.take(command(verb, this.index, ...rest));
+    if (!this.fault) this.take(command(verb, this.index, ...rest));
   }
 
   take(state) {
     this.state = state;
-    const list = find('.log', this.root);
-    for (const sentence of state.log) list.append(make('li', { textContent: sentence, className: /early|late|although|does not find|cannot cancel|refused/.test(sentence) ? 'bad' : '' }));
-    while (list.children.length > 300) list.firstChild.remove();
-    list.scrollTop = list.scrollHeight;
+    this.events = [...this.events, ...state.log].slice(-300);
+    const log = find('.log', this.root);
+    log.append(...state.log.map(eventItem));
+    while (log.children.length > this.events.length) log.firstChild.remove();
+    log.scrollTop = log.scrollHeight;
   }
 
-  fail(reason) {
-    this.state = null;
-    find('.note', this.root).textContent = reason;
-    find('.note', this.root).classList.add('wrong');
-    find('.picture', this.root).replaceChildren();
-    find('.figures', this.root).replaceChildren();
-    show();
+  /** Writes the whole log again, in the language of the page. */
+  translateLog() {
+    find('.log', this.root).replaceChildren(...this.events.map(eventItem));
   }
 
   draw() {
-    if (!this.state) return;
+    const meaning = DESIGNS[this.design.value][1];
+    this.sizes.title = meaning && text(`sizes.${meaning}`);
     const note = find('.note', this.root);
-    note.classList.remove('wrong');
-    note.textContent = DESIGNS[this.design.value][2] && `Sizes: ${DESIGNS[this.design.value][2]}.`;
-    const rounds = new Map(this.state.rounds);
-    const levels = this.state.levels.map((level, index) => drawLevel(level, index, rounds)).reverse();
-    const rows = this.state.rows.map(({ name, boxes }) => make('div', { className: 'level' },
-      make('div', { className: 'name', textContent: name }), make('div', { className: 'chips' }, ...boxes.map((text) => make('span', { textContent: text })))));
-    find('.picture', this.root).replaceChildren(...levels, ...rows);
-    find('.picture', this.root).setAttribute('aria-label', `${this.state.levels.length} levels`);
+    note.classList.toggle('wrong', this.fault !== null);
+    note.textContent = this.fault ? this.fault() : meaning && text('panel.note', this.sizes.title);
+    this.drawPicture();
     this.drawFigures();
   }
 
+  drawPicture() {
+    const { levels = [], rows = [], rounds = [] } = this.state ?? {};
+    const rings = levels.map((level, index) => drawLevel(level, index, new Map(rounds))).reverse();
+    const boxes = rows.map((row) => make('div', { className: 'level' },
+      make('div', { className: 'name', textContent: text(`row.${row.name}`) }), make('div', { className: 'chips' }, ...row.boxes.map((textContent) => make('span', { textContent })))));
+    find('.picture', this.root).replaceChildren(...rings, ...boxes);
+    find('.picture', this.root).setAttribute('aria-label', text('panel.levels', levels.length));
+  }
+
   drawFigures() {
+    if (!this.state) return find('.figures', this.root).replaceChildren();
     const { counts, memory, nextWakeup, timers } = this.state;
-    const waiting = timers.filter(({ state }) => state === 'pending').length;
-    const figures = { 'next wake-up': nextWakeup === undefined ? 'none' : spaced(nextWakeup), 'wake-ups': spaced(counts.wakeups), pending: waiting,
-      'moves between slots': spaced(counts.moves), schedules: counts.schedules, fired: counts.fired, cancels: counts.cancels,
-      'bytes of the queue': `${spaced(memory.queue + memory.heap)}`, 'bytes on the heap': spaced(memory.heap), 'bytes in a timer': memory.timer || '–' };
+    const figures = { 'next-wake-up': nextWakeup ?? text('figure.none'), 'wake-ups': counts.wakeups, pending: timers.filter(({ state }) => state === 'pending').length,
+      'moves-between-slots': counts.moves, schedules: counts.schedules, fired: counts.fired, cancels: counts.cancels,
+      'bytes-of-the-queue': memory.queue + memory.heap, 'bytes-on-the-heap': memory.heap, 'bytes-in-a-timer': memory.timer || '–' };
     find('.figures', this.root).replaceChildren(...Object.entries(figures).flatMap(([name, value]) =>
-      [make('dt', { textContent: name }), make('dd', { textContent: value, className: name.replaceAll(' ', '-') })]));
+      [make('dt', { textContent: text(`figure.${name}`) }), make('dd', { textContent: typeof value === 'number' ? spaced(value) : value, className: name })]));
   }
 }
 
+function eventItem([kind, ...numbers]) {
+  return make('li', { textContent: text(`log.${kind}`, ...numbers), className: BAD_EVENTS.has(kind) ? 'bad' : '' });
+}
+
 /** A level as a row of slots, and below it the slots that have timers. */
-function drawLevel({ name, slotCount, hand, slots }, index, rounds) {
+function drawLevel({ slotCount, hand, slots }, index, rounds) {
   const space = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(space, 'svg');
   svg.setAttribute('viewBox', `0 0 ${slotCount} 1`);
@@ -200,9 +257,9 @@ function drawLevel({ name, slotCount, hand, slots }, index, rounds) {
   box(hand + (least - 1 > 0 ? 0 : .3), least > 1 ? least / 2 : .4, 'hand');
   if (slotCount <= 100) for (let at = 0; at < slotCount; ++at) box(at, 1, 'frame');
   else box(0, slotCount, 'frame');
-  const text = (deadline) => spaced(deadline) + (rounds.get(deadline) > 0 ? ` (${rounds.get(deadline)} rounds)` : '');
-  const chips = slots.slice(0, 60).map((slot) => make('span', { textContent: `${slot.index}: ${slot.deadlines.map(text).join(', ')}` }));
-  const level = make('div', { className: 'level' }, make('div', { className: 'name', textContent: `${name || `level ${index}`}: ${slotCount} slots, hand at slot ${hand}` }), svg,
+  const timer = (deadline) => (rounds.get(deadline) > 0 ? text('panel.rounds', deadline, rounds.get(deadline)) : spaced(deadline));
+  const chips = slots.slice(0, 60).map((slot) => make('span', { textContent: `${slot.index}: ${slot.deadlines.map(timer).join(', ')}` }));
+  const level = make('div', { className: 'level' }, make('div', { className: 'name', textContent: text('panel.level', index, slotCount, hand) }), svg,
     make('div', { className: 'chips' }, ...chips));
   level.dataset.level = index;
   return level;
@@ -216,21 +273,22 @@ function outcome(panel, timer) {
   if (!entry) return ['', ''];
   const { state, deadline, firedAt, wasCancelled } = entry;
   if (state === 'fired') {
-    const late = firedAt - deadline;
-    if (wasCancelled) return [`fired at ${spaced(firedAt)}, although it was cancelled`, 'bad'];
-    if (late === 0) return [`fired at ${spaced(firedAt)}, on time`, 'good'];
-    return [`fired at ${spaced(firedAt)}, ${spaced(Math.abs(late))} ${late < 0 ? 'early' : 'late'}`, 'bad'];
+    if (wasCancelled) return [text('outcome.fired-cancelled', firedAt), 'bad'];
+    if (firedAt < deadline) return [text('outcome.fired-early', firedAt, deadline - firedAt), 'bad'];
+    if (firedAt > deadline) return [text('outcome.fired-late', firedAt, firedAt - deadline), 'bad'];
+    return [text('outcome.fired', firedAt), 'good'];
   }
-  if (state === 'pending' && deadline < now) return ['overdue', 'bad'];
-  return [wasCancelled && state === 'pending' ? 'pending, although it was cancelled' : state, state === 'pending' && wasCancelled ? 'bad' : ''];
+  if (state !== 'pending') return [text(`outcome.${state}`), ''];
+  if (deadline < now) return [text('outcome.overdue'), 'bad'];
+  return wasCancelled ? [text('outcome.pending-cancelled'), 'bad'] : [text('outcome.pending'), ''];
 }
 
 function drawTimers() {
   const [left, right] = panels;
-  find('#timers .left').textContent = DESIGNS[left.design.value][0];
-  find('#timers .right').textContent = DESIGNS[right.design.value][0];
+  find('#timers .left').textContent = text(`design.${left.design.value}`);
+  find('#timers .right').textContent = text(`design.${right.design.value}`);
   const rows = [...deadlines].slice(-100).map(([timer, deadline]) => {
-    const cancel = make('button', { type: 'button', textContent: 'Cancel' });
+    const cancel = make('button', { type: 'button', textContent: text('timers.cancel') });
     cancel.addEventListener('click', () => act('cancel', timer));
     const cells = panels.map((panel) => outcome(panel, timer));
     const row = make('tr', {}, make('td', { textContent: timer }), make('td', { textContent: spaced(deadline) }),
@@ -241,16 +299,26 @@ function drawTimers() {
   find('#timers tbody').replaceChildren(...rows);
 }
 
+function drawComplaint() {
+  find('#fault').textContent = complaint.length > 0 ? text(...complaint) : '';
+}
+
 function show() {
   if (panels.length < 2) return;
   find('#now').textContent = spaced(now);
+  find('#about').textContent = text(`about.${example.name}`);
+  drawComplaint();
   for (const panel of panels) panel.draw();
   drawTimers();
 }
 
 // ---- What the reader does.
 
-const complain = (text) => { find('#fault').textContent = text; };
+/** Shows a text with its values below the fields, or nothing. */
+function complain(...words) {
+  complaint = words;
+  drawComplaint();
+}
 
 function act(...words) {
   history.push(words);
@@ -259,7 +327,7 @@ function act(...words) {
 }
 
 function schedule(deadline) {
-  if (count === MOST_TIMERS) return complain(`The playground has room for ${MOST_TIMERS} timers. Start again.`);
+  if (count === MOST_TIMERS) return complain('fault.full', MOST_TIMERS);
   deadlines.set(++count, deadline);
   act('schedule', count, deadline);
 }
@@ -271,14 +339,15 @@ function advance(tick) {
 }
 
 /** The whole number in a field, or null with a complaint. */
-function numberIn(selector, what) {
-  const text = find(selector).value.replace(/[\s,_\u00a0]/g, '');
-  const number = Number(text);
-  if (/^\d{1,16}$/.test(text) && number <= LARGEST) {
-    complain('');
+function numberIn(field) {
+  const { value } = find(field);
+  const digits = value.replace(/[\s,_\u00a0]/g, '');
+  const number = Number(digits);
+  if (/^\d{1,16}$/.test(digits) && number <= LARGEST) {
+    complain();
     return number;
   }
-  complain(`${what} must be a whole number from 0 to ${spaced(LARGEST)}, got '${find(selector).value}'.`);
+  complain(field === '#delay' ? 'fault.delay' : 'fault.tick', LARGEST, value);
   return null;
 }
 
@@ -286,8 +355,8 @@ function numberIn(selector, what) {
 const MOST_TICKS = 2_000_000;
 function jump(tick) {
   const wakesAtEachTick = panels.some(({ design }) => design.value === 'ticking' || design.value.startsWith('published'));
-  if (wakesAtEachTick && tick - now > MOST_TICKS) return complain(`A design wakes at every tick, so a jump may have at most ${spaced(MOST_TICKS)} ticks.`);
-  if (tick < now) return complain(`Time moves only forward: tick ${spaced(tick)} is before tick ${spaced(now)}.`);
+  if (wakesAtEachTick && tick - now > MOST_TICKS) return complain('fault.far', MOST_TICKS);
+  if (tick < now) return complain('fault.back', tick, now);
   return advance(tick);
 }
 
@@ -307,14 +376,13 @@ function randomDelay() { // the same timers after each start
 
 function begin() {
   stopPlaying();
-  complain('');
+  complain();
   now = example.start;
   count = 0;
   seed = 1;
   history = [];
   deadlines.clear();
   panels.forEach((panel, index) => panel.choose(...example.designs[index]));
-  find('#about').textContent = example.about;
   find('#goal').value = example.end;
   for (const panel of panels) panel.replay();
   for (const deadline of example.deadlines) schedule(deadline);
@@ -332,19 +400,26 @@ function stopPlaying() {
 
 function listen() {
   const click = (selector, action) => find(selector).addEventListener('click', action);
-  find('#example').append(...EXAMPLES.map(({ name }, index) => make('option', { value: index, textContent: name })));
+  find('#example').append(...EXAMPLES.map(({ name }, index) => option(index, `example.${name}`)));
   find('#example').addEventListener('change', () => {
     example = EXAMPLES[find('#example').value];
     begin();
+  });
+  click('#language', () => {
+    language = language === 'zh' ? 'en' : 'zh';
+    remember(language);
+    label();
+    for (const panel of panels) panel.translateLog();
+    show();
   });
   click('#restart', begin);
   click('#finish', () => jump(Math.max(example.end, now)));
   click('#tick', () => advance(now + 1));
   click('#ten', () => advance(now + 10));
   click('#wake', () => { const tick = nextWakeup(); if (tick !== null) jump(tick); });
-  click('#jump', () => { const tick = numberIn('#goal', 'The tick'); if (tick !== null) jump(tick); });
+  click('#jump', () => { const tick = numberIn('#goal'); if (tick !== null) jump(tick); });
   click('#add', () => {
-    const delay = numberIn('#delay', 'The delay');
+    const delay = numberIn('#delay');
     if (delay !== null) schedule(now + delay);
   });
   click('#random', () => { for (let left = 10; left > 0; --left) schedule(now + randomDelay()); });
@@ -359,6 +434,7 @@ startProgram().then((started) => {
   command = started;
   panels.push(new Panel(0), new Panel(1));
   listen();
+  label();
   begin();
   document.body.dataset.ready = 'yes';
 });

@@ -1,15 +1,11 @@
 #include "panel.h"
 
+#include <utility>
+
 namespace playground {
 namespace {
 
-constexpr std::size_t kLongestLog = 200;  // sentences of one command
-
-std::string place_text(const std::pair<std::size_t, std::size_t>& place) {
-  return "level " + std::to_string(place.first) + ", slot " + std::to_string(place.second);
-}
-
-std::string ticks(Tick count) { return design::number(count) + (count == 1 ? " tick" : " ticks"); }
+constexpr std::size_t kLongestLog = 200;  // events of one command
 
 }  // namespace
 
@@ -17,17 +13,16 @@ void Panel::schedule(TimerNumber timer, Tick deadline) {
   ++counts_.schedules;
   TimerEntry& entry = timers_[timer];
   entry = {.deadline = deadline};
-  const std::string name = design::number(deadline);
   if (!machine_->schedule(timer, deadline)) {
     entry.state = TimerState::refused;
-    log(name + " is refused: it is beyond the span of this wheel");
+    log({"refused", machine_->now(), {deadline}});
     return;
   }
   const Places now_places = places();
-  const auto place = now_places.find(deadline);
-  if (place == now_places.end()) return;
-  log(name + " goes to " + place_text(place->second) +
-      (place->second.first > 0 ? ": it overflows the finer levels" : ""));
+  const auto found = now_places.find(deadline);
+  if (found == now_places.end()) return;
+  const auto& [level, slot] = found->second;
+  log({level > 0 ? "overflows" : "placed", machine_->now(), {deadline, level, slot}});
 }
 
 void Panel::cancel(TimerNumber timer) {
@@ -35,19 +30,18 @@ void Panel::cancel(TimerNumber timer) {
   if (found == timers_.end()) return;
   TimerEntry& entry = found->second;
   if (entry.state != TimerState::pending) {
-    log("cancel " + design::number(entry.deadline) + ": it is not pending");
+    log({"cancel-not-pending", machine_->now(), {entry.deadline}});
     return;
   }
   if (!machine_->can_cancel()) {
-    log("cancel " + design::number(entry.deadline) + ": this wheel cannot cancel");
+    log({"cancel-impossible", machine_->now(), {entry.deadline}});
     return;
   }
   ++counts_.cancels;
   entry.was_cancelled = true;
   const bool is_cancelled = machine_->cancel(timer);
   if (is_cancelled) entry.state = TimerState::cancelled;
-  log("cancel " + design::number(entry.deadline) + ": " +
-      (is_cancelled ? "cancelled" : "the queue does not find it"));
+  log({is_cancelled ? "cancelled" : "cancel-not-found", machine_->now(), {entry.deadline}});
 }
 
 void Panel::advance(Tick end) {
@@ -79,10 +73,8 @@ Panel::Places Panel::places() const {
   return places;
 }
 
-void Panel::log(const std::string& sentence) {
-  if (log_.size() < kLongestLog) {
-    log_.push_back("tick " + design::number(machine_->now()) + ": " + sentence);
-  }
+void Panel::log(Event event) {
+  if (log_.size() < kLongestLog) log_.push_back(std::move(event));
 }
 
 void Panel::log_moves(const Places& before) {
@@ -90,8 +82,9 @@ void Panel::log_moves(const Places& before) {
     const auto was = before.find(deadline);
     if (was == before.end() || was->second == place) continue;
     ++counts_.moves;
-    log(design::number(deadline) + " moves from " + place_text(was->second) + " to " +
-        place_text(place));
+    log({place.first < was->second.first ? "cascades" : "moves",
+         machine_->now(),
+         {deadline, was->second.first, was->second.second, place.first, place.second}});
   }
 }
 
@@ -100,17 +93,14 @@ void Panel::log_fired(const FiredTimer& fired) {
   TimerEntry& entry = timers_[fired.timer];
   entry.state = TimerState::fired;
   entry.fired_at = fired.at;
-  const std::string name = design::number(entry.deadline);
-  std::string how = "fires";
   if (fired.at < entry.deadline) {
-    how += " " + ticks(entry.deadline - fired.at) + " early";
+    log({"fires-early", fired.at, {entry.deadline, entry.deadline - fired.at}});
   } else if (fired.at > entry.deadline) {
-    how += " " + ticks(fired.at - entry.deadline) + " late";
+    log({"fires-late", fired.at, {entry.deadline, fired.at - entry.deadline}});
+  } else {
+    log({"fires", fired.at, {entry.deadline}});
   }
-  if (entry.was_cancelled) how += ", although it was cancelled";
-  if (log_.size() < kLongestLog) {
-    log_.push_back("tick " + design::number(fired.at) + ": " + name + " " + how);
-  }
+  if (entry.was_cancelled) log({"fires-cancelled", fired.at, {entry.deadline}});
 }
 
 }  // namespace playground

@@ -6,13 +6,20 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "machine.h"
 
 namespace playground {
+
+/// Something that happened at a tick. The page makes a sentence of it: `log.KIND` in texts.json,
+/// with the tick and the numbers.
+struct Event {
+  const char* kind;
+  Tick at;
+  std::vector<Tick> numbers;
+};
 
 enum class TimerState : std::uint8_t { pending, fired, cancelled, refused };
 
@@ -45,21 +52,21 @@ class Panel {
   const Counts& counts() const { return counts_; }
   const std::map<TimerNumber, TimerEntry>& timers() const { return timers_; }
   std::vector<Tick> pending() const;
-  /// Sentences about what happened since the last call.
-  std::vector<std::string> take_log() { return std::exchange(log_, {}); }
+  /// What happened since the last call.
+  std::vector<Event> take_log() { return std::exchange(log_, {}); }
 
  private:
   using Places = std::map<Tick, std::pair<std::size_t, std::size_t>>;  // deadline → level, slot
 
   Places places() const;
-  void log(const std::string& sentence);
+  void log(Event event);
   void log_moves(const Places& before);
   void log_fired(const FiredTimer& fired);
 
   std::unique_ptr<Machine> machine_;
   std::map<TimerNumber, TimerEntry> timers_;
   Counts counts_;
-  std::vector<std::string> log_;
+  std::vector<Event> log_;
 };
 
 }  // namespace playground

@@ -6,7 +6,9 @@
 //     cancel PANEL TIMER
 //     advance PANEL TICK
 //
-// The page draws the answer. It knows nothing about wheels.
+// The page draws the answer. It knows nothing about wheels. The program in turn knows no language:
+// it answers with names, and texts.json has the words for them. Only the errors of the queues are
+// sentences.
 #include <emscripten.h>
 
 #include <algorithm>
@@ -74,8 +76,8 @@ std::string slot_json(const SlotPicture& slot) {
 }
 
 std::string level_json(const LevelPicture& level) {
-  return '{' + member("name", quoted(level.name)) + ',' + member("slotCount", level.slot_count) +
-         ',' + member("hand", level.hand.value_or(0)) + ',' +
+  return '{' + member("slotCount", level.slot_count) + ',' +
+         member("hand", level.hand.value_or(0)) + ',' +
          member("slots", array_of(level.slots, slot_json)) + '}';
 }
 
@@ -83,6 +85,13 @@ std::string row_json(const Boxes& row) {
   const auto box_text = [](const Box& box) { return quoted(box.text); };
   return '{' + member("name", quoted(row.name)) + ',' +
          member("boxes", array_of(row.boxes, box_text)) + '}';
+}
+
+// [kind, tick, numbers …]
+std::string event_json(const Event& event) {
+  std::vector<std::string> parts{quoted(event.kind), text_of(event.at)};
+  for (const Tick number : event.numbers) parts.push_back(text_of(number));
+  return array_of(parts, [](const std::string& part) { return part; });
 }
 
 const char* name_of(TimerState state) {
@@ -145,7 +154,7 @@ std::string state_json(Panel& panel) {
   json += ',' + member("timers", array_of(panel.timers(), timer_json));
   json += ',' + member("counts", counts_json(panel));
   json += ',' + member("memory", memory_json(machine));
-  json += ',' + member("log", array_of(panel.take_log(), quoted));
+  json += ',' + member("log", array_of(panel.take_log(), event_json));
   return json + '}';
 }
 

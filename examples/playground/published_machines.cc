@@ -1,4 +1,5 @@
 // Ports of published wheels with their bugs, from tests/regress/classic, for the playground.
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -234,10 +235,28 @@ class KafkaMachine final : public PublishedMachine {
   std::map<TimerNumber, KafkaTimer> timers_;
 };
 
+// The ports do not check their sizes: with others they divide by zero, call themselves forever or
+// take all memory, which would end the program.
+constexpr Tick kLargestSize = 10'000;
+constexpr Tick kLargestProduct = 1'000'000'000;
+bool fit(const std::vector<Tick>& sizes) {
+  Tick product = 1;
+  return std::all_of(sizes.begin(), sizes.end(), [&product](Tick size) {
+    if (size < 2 || size > kLargestSize) return false;
+    product *= size;
+    return product <= kLargestProduct;
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Machine> make_published(const std::string& design, const std::vector<Tick>& sizes,
-                                        Tick now) {
+                                        Tick now, std::string& error) {
+  if (!fit(sizes)) {
+    error = "published wheels take sizes from 2 to " + std::to_string(kLargestSize) +
+            ", with a product of up to " + std::to_string(kLargestProduct);
+    return nullptr;
+  }
   const auto size = [&](std::size_t at, Tick standard) {
     return at < sizes.size() && sizes[at] > 0 ? sizes[at] : standard;
   };
@@ -271,6 +290,7 @@ std::unique_ptr<Machine> make_published(const std::string& design, const std::ve
   if (design == "published-kafka") {
     return std::make_unique<KafkaMachine>(now, size(1, 1), size(0, 20));
   }
+  error = "no design is called " + design;
   return nullptr;
 }
 

@@ -1,5 +1,5 @@
 // The playground of timer queues in a real browser, from its file: it adds, cancels and turns time, and
-// shows what the queues do. The page may request nothing but itself.
+// shows what the queues do, in English and in Chinese. The page may request nothing but itself.
 //
 //   node tests/browser/playground.mjs
 import assert from 'node:assert/strict';
@@ -12,14 +12,14 @@ describe('The playground', () => {
   before(startBrowser);
   after(stopBrowser);
 
-  const withPlayground = (use, options) => withPageAt(PLAYGROUND, '', async (page) => {
+  const withPlayground = (use, { query = '', ...options } = {}) => withPageAt(PLAYGROUND, query, async (page) => {
     await page.locator('body[data-ready=yes]').waitFor();
     await use(page);
   }, options);
   const press = (page, name) => page.getByRole('button', { name, exact: true }).click();
-  const jump = async (page, tick) => {
+  const jump = async (page, tick, button = 'Jump') => {
     await page.locator('#goal').fill(String(tick));
-    await press(page, 'Jump');
+    await press(page, button);
   };
   /** Chooses a design and its sizes in a panel. */
   const choose = async (page, panel, design, sizes) => {
@@ -47,7 +47,7 @@ describe('The playground', () => {
     await shows(page, '#right .chips span', '340: 1/17');
     await jump(page, 300);
     assert.deepEqual(await slots(page, '#left', 0), ['50: 350']);
-    await shows(page, '#left .log', 'tick 300: 350 moves from level 1, slot 5 to level 0, slot 50');
+    await shows(page, '#left .log', 'tick 300: 350 cascades from level 1, slot 5 to level 0, slot 50');
     await jump(page, 340);
     assert.deepEqual(await slots(page, '#right', 0), ['10: 350']);
     assert.equal(await figure(page, '#left', 'next-wake-up'), '350');
@@ -147,5 +147,108 @@ describe('The playground', () => {
     assert.deepEqual(await outcomes(page, 1), ['fired at 150, although it was cancelled', 'fired at 90, on time']);
   }));
 
-  test('fits a phone', () => withPlayground((page) => expectNoSidewaysScroll(page, 'the playground'), { viewport: { width: 360, height: 740 } }));
+  describe('in Chinese', () => {
+    const inChinese = (use) => withPlayground(use, { query: '?lang=zh' });
+    /** All texts that a reader sees or hears, without code and without the name of the other language. */
+    const texts = (page) => page.evaluate(() => {
+      const hidden = 'script, style, template, code, #language';
+      const found = [document.title];
+      for (const element of document.querySelectorAll('[title], [aria-label]')) found.push(element.title, element.getAttribute('aria-label') ?? '');
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(hidden) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+      while (walker.nextNode()) found.push(walker.currentNode.data);
+      return [...new Set(found.map((text) => text.trim()).filter((text) => text !== ''))];
+    });
+    // Types, options and cases have names that are not translated.
+    const NAMES = /\b(?:Detent|Kafka|(?:[A-Z][a-z]+){2,}|[A-Z]{2}_[A-Z0-9_]+|(?:slot|level|slots)_[a-z_]+)\b/g;
+    const expectChinese = async (page, what) => {
+      const all = await texts(page);
+      assert.ok(all.length > 60, `${what}: only ${all.length} texts`);
+      assert.deepEqual(all.filter((text) => /[a-z]/i.test(text.replace(NAMES, ''))), [], what);
+    };
+    const names = (page, selector) => page.locator(`${selector} option`).evaluateAll((options) => options.map(({ value }) => value));
+
+    test('has no English word on any example, before and after its end', () => inChinese(async (page) => {
+      for (const value of await names(page, '#example')) {
+        await page.locator('#example').selectOption(value);
+        await expectChinese(page, `example ${value}`);
+        await press(page, '运行到结尾');
+        await press(page, '随机添加 10 个');
+        await expectChinese(page, `the end of example ${value}`);
+      }
+    }));
+
+    test('has no English word on any design', () => inChinese(async (page) => {
+      await press(page, '随机添加 10 个');
+      await page.locator('tr[data-timer="4"] button').click();
+      await page.locator('tr[data-timer="4"] button').click();
+      await jump(page, 200, '跳转');
+      for (const design of await names(page, '#left .design')) {
+        await choose(page, '#left', design);
+        await expectChinese(page, design);
+      }
+    }));
+
+    test('has no English word in a complaint', () => inChinese(async (page) => {
+      const complaints = [['#goal', '跳转', '-', '刻度必须是'], ['#goal', '跳转', '5', '时间只能前进'], ['#delay', '添加定时器', '', '延迟必须是']];
+      for (const [field, button, value, words] of complaints) {
+        await page.locator(field).fill(value);
+        await press(page, button);
+        await shows(page, '#fault', words);
+        await expectChinese(page, words);
+      }
+      for (const [design, sizes, words] of [['hierarchical', '60,1', 'level_sizes[1] 是 1：一层至少有 2 个槽'], ['hierarchical', '60;60', '半角逗号'],
+        ['hierarchical', '', '至少有一层'], ['hierarchical', '900000000,900000000', '至多有'], ['hierarchical', '60000,60000,60000,60000,60000', '超出 64 位'],
+        ['demand', '1', 'slots_per_level 是 1'], ['demand', '20,0', 'slot_width 是 0'], ['simple', '0', 'slot_count 是 0'], ['hashed', '999999999', 'slot_count 是 999999999'],
+        ['published-kafka', '1', '已发表的时间轮的大小是 2 到 10000'], ['published-relative', '0', '乘积至多'], ['published-circle', '999999999', '乘积至多'],
+        ['published-relative', '10000,10000,10000', '乘积至多']]) {
+        await choose(page, '#left', design, sizes);
+        await shows(page, '#left .note', words);
+        await expectChinese(page, `${design} ${sizes}`);
+      }
+      await page.locator('#example').selectOption({ label: 'SW_ALIAS：延迟超过一圈' });
+      await jump(page, 3_000_000, '跳转');
+      await shows(page, '#fault', '至多跳 2 000 000 个刻度');
+      for (let tens = 0; tens < 50; ++tens) await press(page, '随机添加 10 个');
+      await shows(page, '#fault', '至多容纳 500 个定时器');
+    }));
+
+    test('says what happens to a timer', () => inChinese(async (page) => {
+      await shows(page, '#left .log', '刻度 117：350 溢出到第 1 层，第 5 槽');
+      await jump(page, 300, '跳转');
+      await shows(page, '#left .log', '刻度 300：350 降级，从第 1 层第 5 槽到第 0 层第 50 槽');
+      await jump(page, 350, '跳转');
+      assert.deepEqual(await outcomes(page, 2), ['在 350 准时触发', '在 350 准时触发']);
+      await choose(page, '#left', 'hashed', '64');
+      assert.deepEqual(await slots(page, '#left', 0), ['40: 1000（剩余轮次 10）']);
+    }));
+  });
+
+  const language = (page) => page.locator('html').getAttribute('lang');
+  test('begins in the language of the browser, or of its address', async () => {
+    await withPlayground(async (page) => assert.equal(await language(page), 'zh-CN'), { locale: 'zh-TW' });
+    await withPlayground(async (page) => assert.equal(await language(page), 'en'), { locale: 'zh-CN', query: '?lang=en' });
+    await withPlayground(async (page) => assert.equal(await language(page), 'en'), { locale: 'fr' });
+    await withPlayground(async (page) => assert.equal(await language(page), 'zh-CN'), { locale: 'fr', query: '?lang=zh' });
+  });
+
+  test('changes its language, keeps its state, and remembers the language', () => withPlayground(async (page) => {
+    await jump(page, 300);
+    const english = await page.locator('body').innerText();
+    await press(page, '中文');
+    await shows(page, 'h1', '时间轮试验场');
+    await shows(page, '#now', '300');
+    await shows(page, '#left .log', '刻度 300：350 降级');
+    assert.equal(await page.locator('#example').evaluate((choice) => choice.selectedOptions[0].text), '一个定时器，两种设计');
+    await press(page, 'English');
+    assert.equal(await page.locator('body').innerText(), english);
+    assert.deepEqual(english.match(/[\u4e00-\u9fff]+/g), ['中文']);
+    await press(page, '中文');
+    await page.reload();
+    await page.locator('body[data-ready=yes]').waitFor();
+    assert.equal(await language(page), 'zh-CN');
+  }));
+
+  for (const query of ['?lang=en', '?lang=zh']) {
+    test(`fits a phone: ${query}`, () => withPlayground((page) => expectNoSidewaysScroll(page, 'the playground'), { query, viewport: { width: 360, height: 740 } }));
+  }
 });

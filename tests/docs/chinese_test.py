@@ -4,7 +4,9 @@
 - docs/zh/X.md has an English page docs/X.md; docs/zh/README.md belongs to README.md. Both pages
   link to each other before their first section.
 - Both have the same levels of sections, code blocks, images and numbers of table rows, in the same
-  order. Sections that a program writes are equal. The part between the comments begin:chinese and
+  order. The words of a code block ```chart are translated; its branches, pages and classes are not.
+  An image with a Chinese version, zh/NAME in its folder, is that version on the Chinese page.
+  Sections that a program writes are equal. The part between the comments begin:chinese and
   end:chinese has no counterpart.
 - Each section names the same code and the same numbers. Numbers up to 12 may be words, or months.
 - Chinese text has full-width punctuation, and a space between Chinese and Latin words. A line does
@@ -52,8 +54,16 @@ def levels(page):
     return [(len(mark), words) for mark, words in HEADING.findall(FENCE.sub("", page))]
 
 
+def chart_lines(block):
+    """The lines of a chart without their words: the branch, and the pages, options and classes."""
+    return [re.findall(r"[├└]|[\w-]+\.md|--\w+|(?:[A-Z][a-z]+){2,}", line)
+            for line in block.splitlines()]
+
+
 def code_blocks(page):
-    return [match[0] for match in FENCE.finditer(page)]
+    """The code blocks. The words of a block ```chart are translated."""
+    return [chart_lines(match[0]) if match[0].startswith("```chart") else match[0]
+            for match in FENCE.finditer(page)]
 
 
 def written_sections(page):
@@ -65,6 +75,12 @@ def table_rows(page):
     lines = FENCE.sub("", page).splitlines()
     return [len(list(rows)) for is_row, rows in itertools.groupby(
         lines, key=lambda line: line.startswith("|")) if is_row]
+
+
+def in_chinese(image):
+    """The Chinese version of an image, zh/NAME in its folder; the image itself if it has none."""
+    chinese = image.parent / "zh" / image.name
+    return chinese if chinese.exists() else image
 
 
 def images(page, path):
@@ -109,7 +125,8 @@ def structure_faults(english, chinese, english_path, chinese_path):
             ("code block", (code_blocks(english), code_blocks(chinese))),
             ("written section", (written_sections(english), written_sections(chinese))),
             ("number of rows of table", (table_rows(english), table_rows(chinese))),
-            ("image", (images(english, english_path), images(chinese, chinese_path)))):
+            ("image", (list(map(in_chinese, images(english, english_path))),
+                       images(chinese, chinese_path)))):
         found = first_difference(*parts)
         if found:
             yield f"{kind} {found[0]} differs from the English page"
@@ -170,7 +187,13 @@ ENGLISH = """# Page
 ```sh
 run one  # it
 ```
+```chart
+Is it one?
+├─ yes ─ a.md  OneWheel
+└─ no ── b.md  detent --two
+```
 ![a](a.svg)
+![c](c.svg)
 
 | a | b |
 |---|---|
@@ -197,7 +220,14 @@ CHINESE = """# 页
 ```sh
 run one  # it
 ```
+```chart
+是一吗？
+├─ 是 ── a.md  OneWheel
+└─ 否 ── b.md  detent --two
+```
 ![甲](../a.svg)
+
+![丙](../zh/c.svg)
 
 | 甲 | 乙 |
 |---|---|
@@ -212,12 +242,14 @@ run one  # it
 # The name of a planted page, the change of its text, and the findings.
 PLANTED = (
     ("block", ("run one  # it", "run one  # 它"), "code block 1 differs from the English page"),
+    ("chart", ("a.md  OneWheel", "a.md  TwoWheel"), "code block 2 differs from the English page"),
     ("code", ("`--all`", "`--none`"), "section '一': only in English: `--all`",
      "section '一': only in Chinese: `--none`"),
     ("colon", ("注意**：", "注意**:"), "line 9: half-width punctuation: Two。\n注意:\n“一行”可"),
     ("comma", ("一次，占", "一次,占"), "line 8: half-width punctuation: 运行（X）一次,占 10 %"),
     ("good", ("", "")),
     ("image", ("../a.svg", "../b.svg"), "image 1 differs from the English page"),
+    ("image_in_english", ("../zh/c.svg", "../c.svg"), "image 2 differs from the English page"),
     ("line", ("之后结束，\n", "之后结束\n"),
      "line 10: a line ends between two Chinese characters: 在标点之后结束\n也可以在 wo"),
     ("link", ("[English](../link.md)", "[English](../good.md)"),
@@ -246,6 +278,7 @@ class BrokenPages(unittest.TestCase):
                 chinese = CHINESE.format(name=name)
                 self.assertIn(old, chinese)
                 (root / f"docs/zh/{name}.md").write_text(chinese.replace(old, new), "utf-8")
+            (root / "docs/zh/c.svg").touch()
             (root / "docs/zh/alone.md").write_text("# 页\n", "utf-8")
             (root / "README.md").write_text("# Name\n", "utf-8")
             (root / "docs/zh/README.md").write_text("# 名\n[English](../../README.md)\n", "utf-8")

@@ -98,9 +98,10 @@ class Links(Treeprocessor):
                 continue
             uri = page_of(target)
             if uri in self.hooks.files:
-                fragment = urllib.parse.urlsplit(link).fragment
+                _, _, _, query, fragment = urllib.parse.urlsplit(link)
                 here = posixpath.dirname(self.hooks.page) or "."
-                element.set(attribute, posixpath.relpath(uri, here) + (fragment and "#" + fragment))
+                element.set(attribute, urllib.parse.urlunsplit(
+                    ("", "", posixpath.relpath(uri, here), query, fragment)))
             elif element.tag == "a" and (ROOT / target).exists():
                 element.tag = "span"
                 element.attrib.clear()
