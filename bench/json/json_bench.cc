@@ -10,8 +10,7 @@
 //  - large    a schedule request with a payload of 64 KiB
 //  - lease    a lease answer with 100 tasks
 //
-// "detent-scan" is one scan by our reader, which fills nothing. Our reader scans the tasks of a
-// batch twice, and those of a lease answer three times.
+// "detent-scan" is one scan by our reader, which records and fills nothing.
 //
 // First prints the checks of our reader that a parser lacks, and how often both disagree about
 // documents with random changes. Then measures "ns" and "MB/s" of each

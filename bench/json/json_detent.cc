@@ -1,5 +1,5 @@
-// Our reader, with the calls of the server: take_elements() splits a batch, take_members() finds
-// the members of each object, and read_string() and read_integer() read them.
+// Our reader, with the calls of the server: JsonDocument reads the text, take_members() finds the
+// members of each object, and read_string() and read_integer() read them.
 #include <array>
 #include <memory>
 #include <string_view>
@@ -11,32 +11,36 @@
 namespace detent::bench {
 namespace {
 
+using json::JsonDocument;
 using json::JsonField;
 using json::JsonKind;
-using json::JsonReader;
+using json::JsonValue;
 
 class DetentReader final : public JsonContender {
  public:
   bool read(std::string_view text, Shape shape, std::vector<Item>& items) override {
-    if (shape == Shape::request) return read_object(text, kRequestRules, items.emplace_back());
     constexpr std::size_t kMostElements = 10'000;
-    const auto elements = shape == Shape::batch ? json::take_elements(text, kMostElements)
-                                                : json::take_list(text, "tasks");
-    if (!elements) return false;
+    JsonDocument document;
+    const auto root = shape == Shape::lease_answer ? json::take_list(document, text, "tasks")
+                                                   : document.read(text);
+    if (!root) return false;
+    if (shape == Shape::request) return read_object(**root, kRequestRules, items.emplace_back());
+    const auto count = json::count_elements(**root, kMostElements);
+    if (!count) return false;
     const ObjectRules& rules = shape == Shape::batch ? kRequestRules : kLeasedRules;
-    items.reserve(elements->size());
-    for (const std::string_view element : *elements) {
+    items.reserve(*count);
+    for (const JsonValue& element : **root) {
       if (!read_object(element, rules, items.emplace_back())) return false;
     }
     return true;
   }
 
  private:
-  static bool read_object(std::string_view text, const ObjectRules& rules, Item& item) {
+  static bool read_object(const JsonValue& object, const ObjectRules& rules, Item& item) {
     std::array<JsonField, kMostFields> slots;
     const auto unknown =
         rules.skips_unknown ? json::UnknownFields::skip : json::UnknownFields::refuse;
-    const auto taken = json::take_members(text, unknown, [&](std::string_view name) {
+    const auto taken = json::take_members(object, unknown, [&](std::string_view name) {
       const auto index = rules.find(name);
       return index ? &slots.at(*index) : nullptr;
     });
@@ -61,22 +65,21 @@ class DetentReader final : public JsonContender {
         return number.has_value();
       }
       case ItemFieldKind::payload:
-        item.payload = slot.text;
+        item.payload = slot.value->text;
         return true;
       case ItemFieldKind::backoff:
-        return read_object(slot.text, kBackoffRules, item);
+        return read_object(*slot.value, kBackoffRules, item);
       case ItemFieldKind::headers:
-        return read_headers(slot.text, item);
+        return read_headers(*slot.value, item);
     }
     return false;
   }
 
-  static bool read_headers(std::string_view text, Item& item) {
-    JsonReader reader(text);
-    if (!reader.enter_object()) return false;
-    while (const auto member = reader.next_member()) {
-      if (json::kind_of(member->value) != JsonKind::string) return false;
-      item.headers.push_back({json::unescape(member->name), json::unescape(member->value)});
+  static bool read_headers(const JsonValue& object, Item& item) {
+    if (json::kind_of(object.text) != JsonKind::object) return false;
+    for (const JsonValue& member : object) {
+      if (json::kind_of(member.text) != JsonKind::string) return false;
+      item.headers.push_back({json::unescape(member.name), json::unescape(member.text)});
     }
     return true;
   }

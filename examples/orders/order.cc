@@ -17,6 +17,7 @@ namespace {
 using detent::Error;
 using detent::ErrorCode;
 using detent::Result;
+using detent::json::JsonDocument;
 using detent::json::JsonField;
 using std::chrono::milliseconds;
 
@@ -44,12 +45,13 @@ Result<std::vector<Order>> read_lines(const std::filesystem::path& file, const R
 }
 
 Result<Order> parse_order(const std::string& line) {
+  JsonDocument document;
   JsonField id{"id"};
   JsonField queue{"queue"};
   JsonField created{"created"};
   JsonField pay_by{"pay_by"};
   const std::array fields{&id, &queue, &created, &pay_by};
-  TRY(detent::json::take_fields(line, fields, detent::json::UnknownFields::refuse));
+  TRY(detent::json::take_fields(document, line, fields, detent::json::UnknownFields::refuse));
   Order order;
   ASSIGN_OR_RETURN(order.id, read_string(id));
   ASSIGN_OR_RETURN(order.queue, read_string(queue));
@@ -67,11 +69,12 @@ struct TraceLine {
 };
 
 Result<TraceLine> parse_trace(const std::string& line) {
+  JsonDocument document;
   JsonField queue{"queue"};
   JsonField created{"created"};
   JsonField due{"due"};
   const std::array fields{&queue, &created, &due};
-  TRY(detent::json::take_fields(line, fields, detent::json::UnknownFields::skip));
+  TRY(detent::json::take_fields(document, line, fields, detent::json::UnknownFields::skip));
   TraceLine read;
   ASSIGN_OR_RETURN(read.queue, read_string(queue));
   ASSIGN_OR_RETURN(const std::uint64_t created_s, read_integer(created, {}));

@@ -78,11 +78,13 @@ net::HttpResponse put_back(const std::vector<Indices>& indices, Kind kind, Answe
   failures.reserve(answers.size());  // it is pointed into
   Texts results(count);
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const Result<Texts> told = json::take_list(answers[i].body, "results");
-    const bool is_done = is_success(answers[i]) && told && told->size() == indices[i].size();
+    json::JsonDocument document;
+    const auto list = json::take_list(document, answers[i].body, "results");
+    const Texts told = list ? json::texts_in(**list) : Texts();
+    const bool is_done = is_success(answers[i]) && list && told.size() == indices[i].size();
     if (!is_done) failures.push_back(element_error(answers[i], kind));
     for (std::size_t j = 0; j < indices[i].size(); ++j) {
-      results[indices[i][j]] = is_done ? (*told)[j] : failures.back();
+      results[indices[i][j]] = is_done ? told[j] : failures.back();
     }
   }
   std::string body = R"({"results":[)";
@@ -119,29 +121,28 @@ Plan take_apart(net::HttpRequest&& request, const Elements& elements,
 
 /// An object with an array of strings that must be divided by shard.
 struct NamesBody {
-  std::vector<json::JsonMember> others;
+  std::vector<json::JsonValue> others;
   Texts names;
 };
 
 /// Returns no value if the body is not of this kind, or if no server would accept it.
 std::optional<NamesBody> read_names(std::string_view body, std::string_view list) {
   NamesBody read;
-  std::optional<std::string_view> names;
-  json::JsonReader reader(body);
-  if (!reader.enter_object()) return std::nullopt;
-  while (const auto member = reader.next_member()) {
-    if (json::unescape(member->name) != list) {
-      read.others.push_back(*member);
-    } else if (names) {
+  json::JsonDocument document;
+  const Result<const json::JsonValue*> object = document.read(body);
+  if (!object || json::kind_of((*object)->text) != json::JsonKind::object) return std::nullopt;
+  const json::JsonValue* names = nullptr;
+  for (const json::JsonValue& member : **object) {
+    if (json::unescape(member.name) != list) {
+      read.others.push_back(member);
+    } else if (names != nullptr) {
       return std::nullopt;
     } else {
-      names = member->value;
+      names = &member;
     }
   }
-  if (!reader.finish() || !names) return std::nullopt;
-  Result<Texts> texts = json::take_elements(*names, kMaxBatchTasks);
-  if (!texts) return std::nullopt;
-  read.names = *std::move(texts);
+  if (names == nullptr || !json::count_elements(*names, kMaxBatchTasks)) return std::nullopt;
+  read.names = json::texts_in(*names);
   const bool are_strings = std::ranges::all_of(read.names, [](std::string_view name) {
     return json::kind_of(name) == json::JsonKind::string;
   });
@@ -151,8 +152,8 @@ std::optional<NamesBody> read_names(std::string_view body, std::string_view list
 
 std::string render(const NamesBody& body, std::string_view list, const Texts& names) {
   std::string text = "{";
-  for (const json::JsonMember& member : body.others) {
-    text.append(member.name).append(":").append(member.value).append(",");
+  for (const json::JsonValue& member : body.others) {
+    text.append(member.name).append(":").append(member.text).append(",");
   }
   text.append("\"").append(list).append("\":[");
   append_joined(text, names, ',');
@@ -166,9 +167,9 @@ using ShardOfName = std::function<std::optional<ShardNumber>(std::string_view)>;
 /// The other members of the object are sent to each shard, so their size is limited.
 constexpr std::size_t kMostRepeatedBytes = std::size_t{64} << 10;
 
-std::size_t size_of(const std::vector<json::JsonMember>& members) {
+std::size_t size_of(const std::vector<json::JsonValue>& members) {
   std::size_t size = 0;
-  for (const json::JsonMember& member : members) size += member.name.size() + member.value.size();
+  for (const json::JsonValue& member : members) size += member.name.size() + member.text.size();
   return size;
 }
 

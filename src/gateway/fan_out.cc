@@ -110,9 +110,10 @@ Plan to_all(const net::HttpRequest& request, ShardNumber shards, Merge merge) {
 }
 
 std::optional<std::string> queue_in(std::string_view body) {
+  json::JsonDocument document;
   json::JsonField queue{"queue"};
-  const std::array<json::JsonField*, 1> fields{&queue};
-  if (!json::take_fields(body, fields, json::UnknownFields::skip)) return std::nullopt;
+  const std::array fields{&queue};
+  if (!json::take_fields(document, body, fields, json::UnknownFields::skip)) return std::nullopt;
   Result<std::string> name = json::read_string(queue);
   if (!name) return std::nullopt;
   return *std::move(name);
@@ -120,10 +121,11 @@ std::optional<std::string> queue_in(std::string_view body) {
 
 std::optional<ShardNumber> place_in(std::string_view task, const ShardMap& map,
                                     std::uint64_t turn) {
+  json::JsonDocument document;
   json::JsonField queue{"queue"};
   json::JsonField key{"key"};
-  const std::array<json::JsonField*, 2> fields{&queue, &key};
-  if (!json::take_fields(task, fields, json::UnknownFields::skip)) return std::nullopt;
+  const std::array fields{&queue, &key};
+  if (!json::take_fields(document, task, fields, json::UnknownFields::skip)) return std::nullopt;
   const Result<std::string> name = json::read_string(queue);
   if (!name) return std::nullopt;
   // A key that is not a string is refused by the shard that receives it.

@@ -118,12 +118,12 @@ ListPart part_of(TaskState state) noexcept {
   return ListPart::live;  // only for a value that is no enumerator
 }
 
-Result<ListedTask> read_task(std::string_view text, ShardNumber shard, std::size_t index) {
+Result<ListedTask> read_task(const json::JsonValue& task, ShardNumber shard, std::size_t index) {
   json::JsonField id{"id"};
   json::JsonField state{"state"};
   json::JsonField due_at{"due_at"};
-  const std::array<json::JsonField*, 3> fields{&id, &state, &due_at};
-  TRY(json::take_fields(text, fields, json::UnknownFields::skip));
+  const std::array fields{&id, &state, &due_at};
+  TRY(json::take_fields(task, fields, json::UnknownFields::skip));
   ASSIGN_OR_RETURN(const std::string id_text, json::read_string(id));
   ASSIGN_OR_RETURN(const std::string state_text, json::read_string(state));
   ASSIGN_OR_RETURN(const WallTime due, json::read_time(due_at));
@@ -134,8 +134,9 @@ Result<ListedTask> read_task(std::string_view text, ShardNumber shard, std::size
                  "unexpected answer from a shard: a task has no id or no state", ""};
   }
   const ListPart part = part_of(*known_state);
-  if (part == ListPart::live) return ListedTask{rank_of_live(due, *known_id), std::string(text)};
-  return ListedTask{{.part = part, .major = shard, .minor = index}, std::string(text)};
+  const Rank rank = part == ListPart::live ? rank_of_live(due, *known_id)
+                                           : Rank{.part = part, .major = shard, .minor = index};
+  return ListedTask{rank, std::string(task.text)};
 }
 
 /// The known part of the list of one shard.
@@ -148,12 +149,17 @@ struct ShardList {
 
 /// Appends the shard's answer to a question that started at `list.next`.
 Result<void> take_page(std::string_view body, ShardList& list) {
-  ASSIGN_OR_RETURN(const auto elements, json::take_list(body, "tasks"));
-  for (const std::string_view element : elements) {
+  json::JsonDocument document;
+  json::JsonField tasks{"tasks"};
+  json::JsonField next{"cursor"};
+  const std::array fields{&tasks, &next};
+  TRY(json::take_fields(document, body, fields, json::UnknownFields::skip));
+  if (!tasks.is(json::JsonKind::array)) return json::wrong_field(tasks, "an array");
+  for (const json::JsonValue& element : *tasks.value) {
     ASSIGN_OR_RETURN(ListedTask task, read_task(element, list.shard, list.tasks.size()));
     list.tasks.push_back(std::move(task));
   }
-  ASSIGN_OR_RETURN(const std::string cursor, json::read_cursor(body));
+  ASSIGN_OR_RETURN(const std::string cursor, json::read_cursor(next));
   list.next = json::parse_cursor(cursor);
   if (list.next || cursor.empty()) return ok();
   return Error{ErrorCode::internal,

@@ -123,8 +123,9 @@ Plan remove_others(const Removal& removal) {
 }
 
 bool has_leases(const net::HttpResponse& answer) {
-  const auto tasks = json::take_list(answer.body, "tasks");
-  return is_success(answer) && tasks && !tasks->empty();
+  json::JsonDocument document;
+  const auto tasks = json::take_list(document, answer.body, "tasks");
+  return is_success(answer) && tasks && (*tasks)->begin() != (*tasks)->end();
 }
 
 /// Returns true if the answer has tasks, or if all other partitions would give the same answer.
@@ -144,11 +145,11 @@ std::string with_wait(std::string_view body, std::chrono::milliseconds wait) {
   std::string text;
   json::JsonWriter writer(text);
   writer.begin_object();
-  json::JsonReader reader(body);
-  if (reader.enter_object()) {
-    while (const auto member = reader.next_member()) {
-      const std::string name = json::unescape(member->name);
-      if (name != "wait" && name != "wait_ms") writer.name(name).raw(member->value);
+  json::JsonDocument document;
+  if (const auto object = document.read(body)) {
+    for (const json::JsonValue& member : **object) {
+      const std::string name = json::unescape(member.name);
+      if (name != "wait" && name != "wait_ms") writer.name(name).raw(member.text);
     }
   }
   if (wait > std::chrono::milliseconds{0}) writer.name("wait_ms").number(wait.count());

@@ -41,13 +41,13 @@ Result<std::vector<Named>> merge_by_name(const Answers& answers, std::string_vie
                                          std::string_view name) {
   std::vector<Named> all;
   for (const net::HttpResponse& answer : answers) {
-    ASSIGN_OR_RETURN(const auto texts, json::take_list(answer.body, list));
-    for (const std::string_view text : texts) {
+    json::JsonDocument document;
+    ASSIGN_OR_RETURN(const auto* const objects, json::take_list(document, answer.body, list));
+    for (const json::JsonValue& object : *objects) {
       json::JsonField field{name};
-      const std::array<json::JsonField*, 1> fields{&field};
-      TRY(json::take_fields(text, fields, json::UnknownFields::skip));
+      TRY(json::take_fields(object, std::array{&field}, json::UnknownFields::skip));
       ASSIGN_OR_RETURN(std::string value, json::read_string(field));
-      all.push_back({std::move(value), text});
+      all.push_back({std::move(value), object.text});
     }
   }
   std::ranges::stable_sort(all, {}, &Named::name);

@@ -1,5 +1,5 @@
-// The playground of timer queues in a real browser, from its file: it adds, cancels and turns time, and
-// shows what the queues do, in English and in Chinese. The page may request nothing but itself.
+// The playground of timer queues in a real browser, from its file, in English and in Chinese. It adds
+// and cancels timers, turns time, and shows the queues. The page may request nothing but itself.
 //
 //   node tests/browser/playground.mjs
 import assert from 'node:assert/strict';

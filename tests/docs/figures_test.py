@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that each figure of README.md and docs/ says what is to be seen, also to readers who do
-not see it:
+"""Checks that each figure of README.md and docs/ has a text for readers who cannot see it:
 
-- The alternative text of an image has the form "Subject: what is to be seen", with at least four
-  words after the colon. On a Chinese page it is in Chinese, with a full-width colon.
+- The alternative text of an image has the form "Subject: description", with at least four words
+  after the colon. On a Chinese page it is in Chinese, with a full-width colon.
 - An SVG file has a title or a label.
 - A figure of text (branches in a code block) follows a sentence that ends with a colon.
 

@@ -158,14 +158,14 @@ void write_error(JsonWriter& writer, const Error& error) {
 /// Reads {"results":[…]}. Each element is {"error":{problem}} or an object with these fields.
 template <class T, class Fields>
 Result<std::vector<Result<T>>> read_results(std::string_view body) {
-  ASSIGN_OR_RETURN(const auto elements, take_list(body, "results"));
+  JsonDocument document;
+  ASSIGN_OR_RETURN(const JsonValue* const elements, take_list(document, body, "results"));
   std::vector<Result<T>> results;
-  results.reserve(elements.size());
-  for (const std::string_view element : elements) {
+  for (const JsonValue& element : *elements) {
     JsonField error{"error"};
     TRY(take_fields(element, std::array{&error}, UnknownFields::skip));
     if (error.given()) {
-      results.push_back(parse_problem(error.text));
+      results.push_back(parse_problem(*error.value));
       continue;
     }
     results.push_back(T{});

@@ -46,7 +46,7 @@ using TaskFields =
 
 struct ScheduleCodec {
   static Result<void> read(auto /*form*/, const JsonField& field, ScheduleRecord& record) {
-    auto read = parse_schedule_record(field.text);
+    auto read = parse_schedule_record(*field.value);
     if (!read) return inside_field(field, std::move(read).error());
     record = *std::move(read);
     return ok();
@@ -77,7 +77,7 @@ struct NextField : Table<Required<"next", &DumpNext::after>, NextSchedule> {
 /// A member that is always true.
 struct EndField : Required<"end", std::identity{}> {
   static Result<void> read(auto /*form*/, const JsonField* slot, DumpEnd& /*end*/) {
-    if (slot->text != "true") return wrong_field(*slot, "true");
+    if (slot->value->text != "true") return wrong_field(*slot, "true");
     return ok();
   }
   static void write(auto /*form*/, JsonWriter& writer, const DumpEnd& /*end*/) {
@@ -159,7 +159,7 @@ void write(JsonWriter& writer, const DumpEnd& line) { write_line<EndLine>(writer
 struct ProblemCodec {
   static Result<void> read(auto /*form*/, const JsonField& field, Error& error) {
     if (!field.given()) return missing_field(field);
-    error = parse_problem(field.text);
+    error = parse_problem(*field.value);
     return ok();
   }
   static void write(auto /*form*/, JsonWriter& writer, const Error& error) {
@@ -186,8 +186,10 @@ void append_dump_line(std::string& out, const DumpLine& line) {
 }
 
 Result<DumpLine> parse_dump_line(std::string_view text) {
+  JsonDocument document;
+  ASSIGN_OR_RETURN(const JsonValue* const line, document.read(text));
   auto fields = LineFields::empty_slots(kDump);
-  TRY(LineFields::take(kDump, text, fields, UnknownFields::refuse));
+  TRY(LineFields::take(kDump, *line, fields, UnknownFields::refuse));
   ASSIGN_OR_RETURN(const DumpLineKind kind, kind_of(fields));
   const JsonField* const slots = fields.data() + kSlotOf.at(static_cast<std::size_t>(kind));
   switch (kind) {
@@ -210,8 +212,10 @@ Result<DumpLine> parse_dump_line(std::string_view text) {
 }
 
 Result<DumpLineKind> kind_of_dump_line(std::string_view text) {
+  JsonDocument document;
+  ASSIGN_OR_RETURN(const JsonValue* const line, document.read(text));
   auto fields = LineFields::empty_slots(kDump);
-  TRY(LineFields::take(kDump, text, fields, UnknownFields::skip));
+  TRY(LineFields::take(kDump, *line, fields, UnknownFields::skip));
   return kind_of(fields);
 }
 

@@ -187,14 +187,15 @@ struct Codec<WallTime> : By<read_time, write_time> {};
 /// A flag of an answer. Everything but true means false.
 struct IsTrue : Codec<bool> {
   static Result<void> read(auto /*form*/, const JsonField& field, bool& value) {
-    value = field.text == "true";
+    value = field.given() && field.value->text == "true";
     return ok();
   }
 };
 /// The start of the next page of a list; "" on the last page.
 struct Cursor : Codec<std::string> {
-  static Result<void> read(auto form, const JsonField& field, std::string& cursor) {
-    return field.is(JsonKind::null) ? ok() : Codec<std::string>::read(form, field, cursor);
+  static Result<void> read(auto /*form*/, const JsonField& field, std::string& cursor) {
+    ASSIGN_OR_RETURN(cursor, read_cursor(field));
+    return ok();
   }
   static void write(auto /*form*/, JsonWriter& writer, std::string_view cursor) {
     writer.string_or_null(cursor);
@@ -372,10 +373,10 @@ struct Table {
   /// Calls `use` with a std::type_identity of each field.
   static void each(auto use) { (use(std::type_identity<Fields>()), ...); }
 
-  /// Finds the members of the object `json` and sets their slots. Errors: as for take_fields().
-  static Result<void> take([[maybe_unused]] auto form, std::string_view json, Slots& slots,
+  /// Finds the members of the object and sets their slots. Errors: as for take_fields().
+  static Result<void> take([[maybe_unused]] auto form, const JsonValue& object, Slots& slots,
                            UnknownFields unknown) {
-    return take_members(json, unknown, [&slots](std::string_view name) {
+    return take_members(object, unknown, [&slots](std::string_view name) {
       return find<decltype(form)::value>(slots, name, std::make_index_sequence<kSlots>());
     });
   }
@@ -449,9 +450,9 @@ constexpr UnknownFields unknown_in(Form form) noexcept {
   return form == Form::answer ? UnknownFields::skip : UnknownFields::refuse;
 }
 
-/// Reads the JSON object in `json` into `object`.
+/// Reads a JSON object into `object`.
 template <class Fields>
-Result<void> read_into(auto form, auto& object, std::string_view json, UnknownFields unknown) {
+Result<void> read_into(auto form, auto& object, const JsonValue& json, UnknownFields unknown) {
   typename Fields::Slots slots = Fields::empty_slots(form);
   TRY(Fields::take(form, json, slots, unknown));
   return Fields::read(form, slots.data(), object);
@@ -477,10 +478,16 @@ struct Body : Table<Fields...> {
     return body;
   }
   static Result<T> parse(std::string_view json) {
+    JsonDocument document;
+    const Result<const JsonValue*> body = document.read(json);
+    Result<T> value = body ? parse(**body) : Result<T>(body.error());
+    if constexpr (kForm == Form::answer) return as_answer(std::move(value));
+    return value;
+  }
+  static Result<T> parse(const JsonValue& json) {
     Result<T> value{T{}};
     Result<void> read = read_into<Body>(kOwnForm, *value, json, unknown_in(kForm));
     if (!read) value = std::move(read).error();
-    if constexpr (kForm == Form::answer) return as_answer(std::move(value));
     return value;
   }
 };
@@ -498,7 +505,7 @@ struct Object {
       if (!field.is(JsonKind::object)) return wrong_field(field, kShape.view());
     }
     if (!field.given()) return missing_field(field);
-    Result<void> read = read_into<Fields>(form, value, field.text, unknown_in(form));
+    Result<void> read = read_into<Fields>(form, value, *field.value, unknown_in(form));
     if (!read) return inside_field(field, std::move(read).error());
     return ok();
   }
@@ -513,11 +520,11 @@ struct Array {
   template <class T>
   static Result<void> read(auto form, const JsonField& field, std::vector<T>& values) {
     if (!field.given()) return missing_field(field);
-    auto elements = take_elements(field.text, kMost);
-    if (!elements) return inside_field(field, std::move(elements).error());
-    values.reserve(elements->size());
-    for (const std::string_view element : *elements) {
-      TRY((read_value<C>(form, {field.name, element}, values.emplace_back())));
+    auto count = count_elements(*field.value, kMost);
+    if (!count) return inside_field(field, std::move(count).error());
+    values.reserve(*count);
+    for (const JsonValue& element : *field.value) {
+      TRY((read_value<C>(form, {field.name, &element}, values.emplace_back())));
     }
     return ok();
   }

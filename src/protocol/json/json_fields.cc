@@ -50,10 +50,7 @@ std::string_view plain_name(std::string_view quoted, std::string& storage) {
   return storage;
 }
 
-Result<void> not_an_object(std::string_view json) {
-  TRY(read_json(json));
-  return invalid("expected a JSON object", "");
-}
+Error not_an_object() { return invalid("expected a JSON object", ""); }
 
 Error unknown_field(std::string_view name) {
   return invalid("unknown field", name.substr(0, kMaxToldNameBytes));
@@ -63,46 +60,53 @@ Error repeated_field(std::string_view name) {
   return invalid("the field is given more than once", name);
 }
 
-Result<void> take_fields(std::string_view json, std::span<JsonField* const> fields,
+Result<void> take_fields(const JsonValue& object, std::span<JsonField* const> fields,
                          UnknownFields unknown) {
-  return take_members(json, unknown, [fields](std::string_view name) {
+  return take_members(object, unknown, [fields](std::string_view name) {
     const auto found = std::ranges::find(fields, name, &JsonField::name);
     return found == fields.end() ? nullptr : *found;
   });
 }
 
+Result<void> take_fields(JsonDocument& document, std::string_view json,
+                         std::span<JsonField* const> fields, UnknownFields unknown) {
+  ASSIGN_OR_RETURN(const JsonValue* const object, document.read(json));
+  return take_fields(*object, fields, unknown);
+}
+
+Result<std::size_t> count_elements(const JsonValue& array, std::size_t most) {
+  if (kind_of(array.text) != JsonKind::array) return invalid("expected a JSON array", "");
+  std::size_t count = 0;
+  for ([[maybe_unused]] const JsonValue& element : array) ++count;
+  if (count <= most) return count;
+  return Error{ErrorCode::too_large, "at most " + std::to_string(most) + " elements are allowed",
+               ""};
+}
+
+std::vector<std::string_view> texts_in(const JsonValue& array) {
+  std::vector<std::string_view> texts;
+  for (const JsonValue& element : array) texts.push_back(element.text);
+  return texts;
+}
+
 Result<std::vector<std::string_view>> take_elements(std::string_view json, std::size_t most) {
-  JsonReader reader(json);
-  if (!reader.enter_array()) {
-    TRY(read_json(json));
-    return invalid("expected a JSON array", "");
-  }
-  std::vector<std::string_view> elements;
-  while (const auto element = reader.next_element()) {
-    if (elements.size() == most) {
-      return Error{ErrorCode::too_large,
-                   "at most " + std::to_string(most) + " elements are allowed", ""};
-    }
-    elements.push_back(*element);
-  }
-  TRY(reader.finish());
-  return elements;
+  JsonDocument document;
+  ASSIGN_OR_RETURN(const JsonValue* const array, document.read(json));
+  TRY(count_elements(*array, most));
+  return texts_in(*array);
 }
 
-Result<std::vector<std::string_view>> take_list(std::string_view json, std::string_view name) {
+Result<const JsonValue*> take_list(JsonDocument& document, std::string_view json,
+                                   std::string_view name) {
   JsonField list{name};
-  const std::array<JsonField*, 1> fields{&list};
-  TRY(take_fields(json, fields, UnknownFields::skip));
+  TRY(take_fields(document, json, std::array{&list}, UnknownFields::skip));
   if (!list.given()) return missing_field(list);
-  return take_elements(list.text, std::numeric_limits<std::size_t>::max());
+  TRY(count_elements(*list.value, std::numeric_limits<std::size_t>::max()));
+  return list.value;
 }
 
-Result<std::string> read_cursor(std::string_view json) {
-  JsonField cursor{"cursor"};
-  const std::array<JsonField*, 1> fields{&cursor};
-  TRY(take_fields(json, fields, UnknownFields::skip));
-  if (cursor.is(JsonKind::null)) return std::string();
-  return read_string(cursor);
+Result<std::string> read_cursor(const JsonField& cursor) {
+  return cursor.is(JsonKind::null) ? std::string() : read_string(cursor);
 }
 
 Error wrong_field(const JsonField& field, std::string_view allowed) {
@@ -123,17 +127,18 @@ Error inside_field(const JsonField& outer, Error error) {
 Result<std::string> read_string(const JsonField& field) {
   if (!field.given()) return missing_field(field);
   if (!field.is(JsonKind::string)) return wrong_field(field, "a string");
-  return unescape(field.text);
+  return unescape(field.value->text);
 }
 
 Result<bool> read_bool(const JsonField& field) {
   if (!field.is(JsonKind::boolean)) return wrong_field(field, "true or false");
-  return field.text == "true";
+  return field.value->text == "true";
 }
 
 Result<std::uint64_t> read_integer(const JsonField& field, IntegerRange range) {
   if (!field.given()) return missing_field(field);
-  const auto value = field.is(JsonKind::number) ? parse_integer(field.text, range) : std::nullopt;
+  const auto value =
+      field.is(JsonKind::number) ? parse_integer(field.value->text, range) : std::nullopt;
   if (!value) return wrong_field(field, integer_allowed(range));
   return *value;
 }
@@ -141,13 +146,13 @@ Result<std::uint64_t> read_integer(const JsonField& field, IntegerRange range) {
 Result<WallTime> read_time(const JsonField& field) {
   if (!field.given()) return missing_field(field);
   if (field.is(JsonKind::string)) {
-    auto time = parse_rfc3339(unescape(field.text));
+    auto time = parse_rfc3339(unescape(field.value->text));
     if (!time) return about(field, std::move(time).error());
     return *time;
   }
   constexpr std::uint64_t kLast = (kWallTimeEnd.time_since_epoch() - milliseconds{1}).count();
   const auto value =
-      field.is(JsonKind::number) ? parse_integer(field.text, {.max = kLast}) : std::nullopt;
+      field.is(JsonKind::number) ? parse_integer(field.value->text, {.max = kLast}) : std::nullopt;
   if (!value) {
     return wrong_field(
         field, "an RFC 3339 time or milliseconds since 1970, " + integer_allowed({.max = kLast}));
@@ -175,7 +180,7 @@ Result<std::optional<milliseconds>> read_duration(const DurationFields& fields,
                        "a duration in quotes, such as \"1500ms\", \"30s\" or \"PT1H\"; " +
                            std::string(fields.milliseconds.name) + " takes a number");
   }
-  auto duration = parse_duration(unescape(fields.text.text));
+  auto duration = parse_duration(unescape(fields.text.value->text));
   if (!duration) return about(fields.text, std::move(duration).error());
   if (*duration > longest) {
     return wrong_field(fields.text, "at most " + std::to_string(longest.count()) + " ms");

@@ -1,7 +1,7 @@
 // Takes the members of a JSON object by name and reads them by type.
 //
-// This has two steps. take_fields() finds the text of each member, in any order. The read_…()
-// functions turn the text of one member into a value, and their errors name the field. Numbers are
+// This has two steps. take_fields() finds the value of each member, in any order. The read_…()
+// functions turn one member into a value, and their errors name the field. Numbers are
 // read exactly or refused; they are never rounded, truncated or wrapped.
 #pragma once
 
@@ -24,10 +24,10 @@ namespace detent::json {
 /// A member that an object may have. A reader takes it by its name.
 struct JsonField {
   std::string_view name;
-  std::string_view text = {};  // its value as sent; empty if the object does not have it
+  const JsonValue* value = nullptr;  // null if the object does not have it
 
-  bool given() const noexcept { return !text.empty(); }
-  bool is(JsonKind kind) const noexcept { return given() && kind_of(text) == kind; }
+  bool given() const noexcept { return value != nullptr; }
+  bool is(JsonKind kind) const noexcept { return given() && kind_of(value->text) == kind; }
 };
 
 /// What take_fields() does with a member that is not one of the fields. Requests from clients are
@@ -37,47 +37,55 @@ enum class UnknownFields : std::uint8_t { refuse, skip };
 /// The name of a member without quotes and escapes. `storage` holds the name if it had escapes.
 std::string_view plain_name(std::string_view quoted, std::string& storage);
 /// The errors of take_fields().
-Result<void> not_an_object(std::string_view json);
+Error not_an_object();
 Error unknown_field(std::string_view name);
 Error repeated_field(std::string_view name);
 
 /// As take_fields(), but `find` returns the JsonField of a name, or null.
 template <class Find>
-Result<void> take_members(std::string_view json, UnknownFields unknown, Find find) {
-  JsonReader reader(json);
-  if (!reader.enter_object()) return not_an_object(json);
+Result<void> take_members(const JsonValue& object, UnknownFields unknown, Find find) {
+  if (kind_of(object.text) != JsonKind::object) return not_an_object();
   std::string storage;
-  while (const auto member = reader.next_member()) {
-    const std::string_view name = plain_name(member->name, storage);
+  for (const JsonValue& member : object) {
+    const std::string_view name = plain_name(member.name, storage);
     JsonField* const field = find(name);
     if (field == nullptr) {
       if (unknown == UnknownFields::skip) continue;
       return unknown_field(name);
     }
     if (field->given()) return repeated_field(name);
-    field->text = member->value;
+    field->value = &member;
   }
-  return reader.finish();
+  return ok();
 }
 
-/// Finds the fields of the JSON object in `json` and sets their `text`, which points into `json`.
-/// Cost: linear in the text, plus the number of fields for each member. Errors, all
-/// `invalid_argument`: `json` is not valid JSON or not an object; a member is repeated; a member is
-/// unknown and `unknown` is refuse.
-Result<void> take_fields(std::string_view json, std::span<JsonField* const> fields,
+/// Finds the fields of the object and sets their `value`. Cost: the number of fields for each
+/// member. Errors, all `invalid_argument`: the value is not an object; a member is repeated; a
+/// member is unknown and `unknown` is refuse.
+Result<void> take_fields(const JsonValue& object, std::span<JsonField* const> fields,
                          UnknownFields unknown);
+/// The same for a text, which is read into `document`.
+Result<void> take_fields(JsonDocument& document, std::string_view json,
+                         std::span<JsonField* const> fields, UnknownFields unknown);
 
-/// Returns the elements of the JSON array in `json`, as views into `json`. Errors:
-/// `invalid_argument` if `json` is not a JSON array, `too_large` if it has more than `most`
-/// elements.
+/// Returns the number of elements of an array. Errors: `invalid_argument` if the value is not an
+/// array, `too_large` if it has more than `most` elements.
+Result<std::size_t> count_elements(const JsonValue& array, std::size_t most);
+
+/// Returns the elements of the JSON array in `json`, as views into `json`. Errors: as for
+/// JsonDocument::read() and count_elements().
 Result<std::vector<std::string_view>> take_elements(std::string_view json, std::size_t most);
 
-/// Returns the elements of the array in the member `name` of the JSON object in `json`. Skips all
-/// other members. Errors: as for take_elements(), or the member is missing.
-Result<std::vector<std::string_view>> take_list(std::string_view json, std::string_view name);
+/// Returns the array in the member `name` of the JSON object in `json`, which is read into
+/// `document`. Skips all other members. Errors: as for take_fields(), the member is missing, or it
+/// is not an array.
+Result<const JsonValue*> take_list(JsonDocument& document, std::string_view json,
+                                   std::string_view name);
+/// The texts of the elements of an array.
+std::vector<std::string_view> texts_in(const JsonValue& array);
 
 /// Reads the member `cursor` of a list: the start of the next page, or "" on the last page.
-Result<std::string> read_cursor(std::string_view json);
+Result<std::string> read_cursor(const JsonField& cursor);
 /// Turns any error of parsing into `internal`, because the caller cannot fix an answer of the
 /// server.
 template <class T>

@@ -1,5 +1,10 @@
 #include "protocol/json/json_reader.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+
 #include "base/utf8.h"
 #include "detent/check.h"
 
@@ -7,10 +12,12 @@ namespace detent::json {
 
 namespace {
 
-static_assert(kMaxJsonDepth == 100);  // the text below names the limit
+static_assert(kMaxJsonDepth == 100 && kMaxJsonValues == 1'000'000);  // errors name these limits
+constexpr std::string_view kPayloadName = R"("payload")";
 constexpr const char* kTooDeep = "nested deeper than 100 levels";
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool is_white_space(char c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool is_high_surrogate(std::uint32_t unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low_surrogate(std::uint32_t unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
 
@@ -63,6 +70,236 @@ std::size_t append_escape(std::string& out, std::string_view text) {
   return 11;
 }
 
+/// Scans a text. After the first error, position_ stays at the error.
+class Scanner {
+ public:
+  /// Records the values in `values`, unless it is null.
+  Scanner(std::string_view text, std::vector<JsonValue>* values) noexcept
+      : text_(text), values_(values) {}
+
+  /// Returns the one value of the text.
+  Result<std::string_view> scan();
+
+ private:
+  char current() const noexcept { return position_ < text_.size() ? text_[position_] : '\0'; }
+  void skip_white_space() noexcept;
+  bool accept(char c) noexcept;
+  bool fail(const char* reason) noexcept;
+  bool record_value(std::string_view name, int depth);
+  bool scan_value(int depth);
+  bool scan_object(int depth);
+  bool scan_array(int depth);
+  bool scan_string() noexcept;
+  void skip_plain_bytes() noexcept;
+  bool scan_escape() noexcept;
+  std::optional<std::uint32_t> scan_hex4() noexcept;
+  bool scan_number() noexcept;
+  bool scan_digits() noexcept;
+  bool scan_word(std::string_view word) noexcept;
+  std::string_view since(std::size_t start) const noexcept;
+
+  std::string_view text_;
+  std::vector<JsonValue>* values_;
+  std::size_t position_ = 0;
+  const char* failure_ = nullptr;  // a literal
+};
+
+Result<std::string_view> Scanner::scan() {
+  skip_white_space();
+  const std::size_t start = position_;
+  if (record_value("", 0)) {
+    const std::string_view value = since(start);
+    skip_white_space();
+    if (position_ == text_.size()) return value;
+    fail("expected the end of the text");
+  }
+  return Error{ErrorCode::invalid_argument,
+               "not valid JSON: " + std::string(failure_) + " at byte " + std::to_string(position_),
+               ""};
+}
+
+void Scanner::skip_white_space() noexcept {
+  while (is_white_space(current())) ++position_;
+}
+
+bool Scanner::accept(char c) noexcept {
+  if (position_ >= text_.size() || text_[position_] != c) return false;
+  ++position_;
+  return true;
+}
+
+bool Scanner::fail(const char* reason) noexcept {
+  failure_ = reason;
+  return false;
+}
+
+/// Scans a value, and records it with the values inside.
+bool Scanner::record_value(std::string_view name, int depth) {
+  if (values_ == nullptr) return scan_value(depth);
+  if (values_->size() == kMaxJsonValues) return fail("more than 1000000 values");
+  const std::size_t index = values_->size();
+  values_->push_back({.name = name, .text = {}});
+  const std::size_t start = position_;
+  std::vector<JsonValue>* const values = values_;
+  if (name == kPayloadName) values_ = nullptr;
+  const bool is_scanned = scan_value(depth);
+  values_ = values;
+  JsonValue& value = (*values_)[index];
+  value.text = since(start);
+  value.count = values_->size() - index;
+  return is_scanned;
+}
+
+bool Scanner::scan_value(int depth) {
+  switch (current()) {
+    case '{':
+      return scan_object(depth + 1);
+    case '[':
+      return scan_array(depth + 1);
+    case '"':
+      return scan_string();
+    case 't':
+      return scan_word("true");
+    case 'f':
+      return scan_word("false");
+    case 'n':
+      return scan_word("null");
+    default:
+      return scan_number();
+  }
+}
+
+bool Scanner::scan_object(int depth) {
+  if (depth > kMaxJsonDepth) return fail(kTooDeep);
+  ++position_;
+  skip_white_space();
+  if (accept('}')) return true;
+  do {
+    skip_white_space();
+    if (current() != '"') return fail("expected a name in quotes");
+    const std::size_t start = position_;
+    if (!scan_string()) return false;
+    const std::string_view name = since(start);
+    skip_white_space();
+    if (!accept(':')) return fail("expected a colon");
+    skip_white_space();
+    if (!record_value(name, depth)) return false;
+    skip_white_space();
+  } while (accept(','));
+  return accept('}') || fail("expected a comma or the end of the object");
+}
+
+bool Scanner::scan_array(int depth) {
+  if (depth > kMaxJsonDepth) return fail(kTooDeep);
+  ++position_;
+  skip_white_space();
+  if (accept(']')) return true;
+  do {
+    skip_white_space();
+    if (!record_value("", depth)) return false;
+    skip_white_space();
+  } while (accept(','));
+  return accept(']') || fail("expected a comma or the end of the array");
+}
+
+bool Scanner::scan_string() noexcept {
+  ++position_;  // the opening quote
+  while (true) {
+    skip_plain_bytes();
+    if (position_ == text_.size()) return fail("unterminated string");
+    const auto byte = static_cast<std::uint8_t>(text_[position_]);
+    if (byte == '"') {
+      ++position_;
+      return true;
+    }
+    if (byte == '\\') {
+      if (!scan_escape()) return false;
+    } else if (byte < 0x20) {
+      return fail("unescaped control character in a string");
+    } else {
+      const std::size_t size = utf8_character_size(text_.substr(position_));
+      if (size == 0) return fail("invalid UTF-8");
+      position_ += size;
+    }
+  }
+}
+
+/// Skips ASCII characters, eight at a time, up to a control character, a quote or a backslash. May
+/// stop earlier: near the end of the text, and on processors that are not little-endian.
+void Scanner::skip_plain_bytes() noexcept {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
+  std::uint64_t bytes = 0;
+  for (; text_.size() - position_ >= sizeof bytes; position_ += sizeof bytes) {
+    std::memcpy(&bytes, text_.data() + position_, sizeof bytes);
+    // A byte that is smaller than the subtrahend gets its highest bit, and the next bytes may get
+    // it, too. So only the first byte with this bit counts.
+    const std::uint64_t control = bytes - kEach * 0x20;
+    const std::uint64_t quote = (bytes ^ kEach * '"') - kEach;
+    const std::uint64_t backslash = (bytes ^ kEach * '\\') - kEach;
+    const std::uint64_t stops = (bytes | control | quote | backslash) & kEach * 0x80;
+    if (stops == 0) continue;
+    if constexpr (std::endian::native == std::endian::little) {
+      position_ += static_cast<std::size_t>(std::countr_zero(stops)) / 8;
+    }
+    return;
+  }
+}
+
+bool Scanner::scan_escape() noexcept {
+  ++position_;  // the backslash
+  constexpr std::string_view kLetters = "\"\\/bfnrt";
+  if (position_ < text_.size() && kLetters.find(text_[position_]) != std::string_view::npos) {
+    ++position_;
+    return true;
+  }
+  if (!accept('u')) return fail("unknown escape");
+  const auto unit = scan_hex4();
+  if (!unit || is_low_surrogate(*unit)) return fail("invalid \\u escape");
+  if (!is_high_surrogate(*unit)) return true;
+  if (!accept('\\') || !accept('u')) return fail("incomplete surrogate pair");
+  const auto low = scan_hex4();
+  return (low && is_low_surrogate(*low)) || fail("incomplete surrogate pair");
+}
+
+std::optional<std::uint32_t> Scanner::scan_hex4() noexcept {
+  const std::string_view digits = text_.substr(position_, 4);
+  if (digits.size() < 4) return std::nullopt;
+  for (const char c : digits) {
+    if (!hex_digit(c)) return std::nullopt;
+  }
+  position_ += 4;
+  return hex4(digits);
+}
+
+bool Scanner::scan_number() noexcept {
+  const bool negative = accept('-');
+  if (!is_digit(current())) return fail(negative ? "expected a digit" : "expected a value");
+  if (!accept('0')) scan_digits();  // no digit may follow a leading zero
+  if (accept('.') && !scan_digits()) return fail("expected a digit");
+  if (accept('e') || accept('E')) {
+    if (!accept('+')) accept('-');
+    if (!scan_digits()) return fail("expected a digit");
+  }
+  return true;
+}
+
+/// Skips digits. Returns false if there are none.
+bool Scanner::scan_digits() noexcept {
+  const std::size_t start = position_;
+  while (is_digit(current())) ++position_;
+  return position_ > start;
+}
+
+bool Scanner::scan_word(std::string_view word) noexcept {
+  if (text_.substr(position_, word.size()) != word) return fail("expected a value");
+  position_ += word.size();
+  return true;
+}
+
+std::string_view Scanner::since(std::size_t start) const noexcept {
+  return text_.substr(start, position_ - start);
+}
+
 }  // namespace
 
 JsonKind kind_of(std::string_view value) noexcept {
@@ -88,239 +325,26 @@ std::string unescape(std::string_view value) {
   DETENT_CHECK(kind_of(value) == JsonKind::string);
   std::string_view rest = value.substr(1, value.size() - 2);
   std::string out;
-  out.reserve(rest.size());
-  while (true) {
-    const std::size_t backslash = rest.find('\\');
+  for (std::size_t backslash = rest.find('\\'); backslash != std::string_view::npos;
+       backslash = rest.find('\\')) {
     out.append(rest.substr(0, backslash));
-    if (backslash == std::string_view::npos) return out;
     rest.remove_prefix(backslash + 1);
     rest.remove_prefix(append_escape(out, rest));
   }
+  out.append(rest);
+  return out;
 }
 
-std::optional<std::string_view> JsonReader::value() {
-  if (failure_ != nullptr) return std::nullopt;
-  skip_white_space();
-  const std::size_t start = position_;
-  if (!scan_value(depth_)) return std::nullopt;
-  return since(start);
+Result<const JsonValue*> JsonDocument::read(std::string_view text) {
+  // Enough for most texts, so that they allocate memory once.
+  constexpr std::size_t kMostReserved = 1'000;
+  constexpr std::size_t kBytesOfValue = 12;
+  values_.clear();
+  values_.reserve(std::min(kMostReserved, text.size() / kBytesOfValue + 1));
+  TRY(Scanner(text, &values_).scan());
+  return values_.data();
 }
 
-bool JsonReader::enter_object() { return enter('{'); }
-bool JsonReader::enter_array() { return enter('['); }
-
-std::optional<JsonMember> JsonReader::next_member() {
-  if (!at_next('}')) return std::nullopt;
-  JsonMember member;
-  skip_white_space();
-  const std::size_t start = position_;
-  if (!scan_name()) return std::nullopt;
-  member.name = since(start);
-  skip_white_space();
-  if (!accept(':')) {
-    fail("expected a colon");
-    return std::nullopt;
-  }
-  const auto content = value();
-  if (!content) return std::nullopt;
-  member.value = *content;
-  return member;
-}
-
-std::optional<std::string_view> JsonReader::next_element() {
-  if (!at_next(']')) return std::nullopt;
-  return value();
-}
-
-Result<void> JsonReader::finish() {
-  skip_white_space();
-  if (failure_ == nullptr && depth_ > 0) fail("expected the end of the array or object");
-  if (failure_ == nullptr && position_ < text_.size()) fail("expected the end of the text");
-  if (failure_ == nullptr) return ok();
-  return Error{ErrorCode::invalid_argument,
-               "not valid JSON: " + std::string(failure_) + " at byte " + std::to_string(position_),
-               ""};
-}
-
-void JsonReader::skip_white_space() noexcept {
-  if (failure_ != nullptr) return;  // position_ must stay at the error
-  while (position_ < text_.size()) {
-    const char c = text_[position_];
-    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return;
-    ++position_;
-  }
-}
-
-bool JsonReader::accept(char c) noexcept {
-  if (position_ >= text_.size() || text_[position_] != c) return false;
-  ++position_;
-  return true;
-}
-
-bool JsonReader::fail(const char* reason) noexcept {
-  if (failure_ == nullptr) failure_ = reason;
-  return false;
-}
-
-bool JsonReader::enter(char open) noexcept {
-  if (failure_ != nullptr || depth_ > 0) return false;
-  skip_white_space();
-  if (!accept(open)) return false;
-  first_ = true;
-  depth_ = 1;
-  return true;
-}
-
-/// Returns true if another member or element must follow. Returns false after an error, or if
-/// `close` ends the object or array.
-bool JsonReader::at_next(char close) noexcept {
-  if (failure_ != nullptr || depth_ == 0) return false;
-  skip_white_space();
-  const bool first = first_;
-  first_ = false;
-  if (accept(close)) {
-    depth_ = 0;
-    return false;
-  }
-  return first || accept(',') || fail("expected a comma or the end of the array or object");
-}
-
-bool JsonReader::scan_value(int depth) noexcept {
-  switch (current()) {
-    case '{':
-      return scan_object(depth + 1);
-    case '[':
-      return scan_array(depth + 1);
-    case '"':
-      return scan_string();
-    case 't':
-      return scan_word("true");
-    case 'f':
-      return scan_word("false");
-    case 'n':
-      return scan_word("null");
-    default:
-      return scan_number();
-  }
-}
-
-bool JsonReader::scan_object(int depth) noexcept {
-  if (depth > kMaxJsonDepth) return fail(kTooDeep);
-  ++position_;
-  skip_white_space();
-  if (accept('}')) return true;
-  do {
-    skip_white_space();
-    if (!scan_name()) return false;
-    skip_white_space();
-    if (!accept(':')) return fail("expected a colon");
-    skip_white_space();
-    if (!scan_value(depth)) return false;
-    skip_white_space();
-  } while (accept(','));
-  return accept('}') || fail("expected a comma or the end of the object");
-}
-
-bool JsonReader::scan_array(int depth) noexcept {
-  if (depth > kMaxJsonDepth) return fail(kTooDeep);
-  ++position_;
-  skip_white_space();
-  if (accept(']')) return true;
-  do {
-    skip_white_space();
-    if (!scan_value(depth)) return false;
-    skip_white_space();
-  } while (accept(','));
-  return accept(']') || fail("expected a comma or the end of the array");
-}
-
-bool JsonReader::scan_name() noexcept {
-  return current() == '"' ? scan_string() : fail("expected a name in quotes");
-}
-
-bool JsonReader::scan_string() noexcept {
-  ++position_;  // the opening quote
-  while (position_ < text_.size()) {
-    const auto byte = static_cast<std::uint8_t>(text_[position_]);
-    if (byte == '"') {
-      ++position_;
-      return true;
-    }
-    if (byte == '\\') {
-      if (!scan_escape()) return false;
-    } else if (byte < 0x20) {
-      return fail("unescaped control character in a string");
-    } else if (byte < 0x80) {
-      ++position_;
-    } else {
-      const std::size_t size = utf8_character_size(text_.substr(position_));
-      if (size == 0) return fail("invalid UTF-8");
-      position_ += size;
-    }
-  }
-  return fail("unterminated string");
-}
-
-bool JsonReader::scan_escape() noexcept {
-  ++position_;  // the backslash
-  constexpr std::string_view kLetters = "\"\\/bfnrt";
-  if (position_ < text_.size() && kLetters.find(text_[position_]) != std::string_view::npos) {
-    ++position_;
-    return true;
-  }
-  if (!accept('u')) return fail("unknown escape");
-  const auto unit = scan_hex4();
-  if (!unit || is_low_surrogate(*unit)) return fail("invalid \\u escape");
-  if (!is_high_surrogate(*unit)) return true;
-  if (!accept('\\') || !accept('u')) return fail("incomplete surrogate pair");
-  const auto low = scan_hex4();
-  return (low && is_low_surrogate(*low)) || fail("incomplete surrogate pair");
-}
-
-std::optional<std::uint32_t> JsonReader::scan_hex4() noexcept {
-  const std::string_view digits = text_.substr(position_, 4);
-  if (digits.size() < 4) return std::nullopt;
-  for (const char c : digits) {
-    if (!hex_digit(c)) return std::nullopt;
-  }
-  position_ += 4;
-  return hex4(digits);
-}
-
-bool JsonReader::scan_number() noexcept {
-  const bool negative = accept('-');
-  if (!is_digit(current())) return fail(negative ? "expected a digit" : "expected a value");
-  if (!accept('0')) scan_digits();  // no digit may follow a leading zero
-  if (accept('.') && !scan_digits()) return fail("expected a digit");
-  if (accept('e') || accept('E')) {
-    if (!accept('+')) accept('-');
-    if (!scan_digits()) return fail("expected a digit");
-  }
-  return true;
-}
-
-/// Skips digits. Returns false if there are none.
-bool JsonReader::scan_digits() noexcept {
-  const std::size_t start = position_;
-  while (is_digit(current())) ++position_;
-  return position_ > start;
-}
-
-bool JsonReader::scan_word(std::string_view word) noexcept {
-  if (text_.substr(position_, word.size()) != word) return fail("expected a value");
-  position_ += word.size();
-  return true;
-}
-
-std::string_view JsonReader::since(std::size_t start) const noexcept {
-  return text_.substr(start, position_ - start);
-}
-
-Result<std::string_view> read_json(std::string_view text) {
-  JsonReader reader(text);
-  const auto value = reader.value();
-  TRY(reader.finish());
-  return *value;
-}
+Result<std::string_view> read_json(std::string_view text) { return Scanner(text, nullptr).scan(); }
 
 }  // namespace detent::json

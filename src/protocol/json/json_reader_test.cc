@@ -112,43 +112,50 @@ TEST(JsonReader, NestingEndsAtTheLimit) {
   EXPECT_TRUE(read_json(objects).error().message.starts_with("not valid JSON: nested deeper than"));
 }
 
-TEST(JsonReader, TheDepthLimitCountsTheEnteredArray) {
-  const std::string text = nested(kMaxJsonDepth + 1);
-  JsonReader reader(text);
-  ASSERT_TRUE(reader.enter_array());
-  EXPECT_FALSE(reader.next_element());
-  EXPECT_FALSE(reader.finish());
+/// The names and texts of the members or elements, without those further inside.
+using Children = std::vector<std::pair<std::string_view, std::string_view>>;
+Children children_of(const JsonValue& value) {
+  Children children;
+  for (const JsonValue& child : value) children.emplace_back(child.name, child.text);
+  return children;
 }
 
-TEST(JsonReader, ReturnsMembersAsTheyAreInTheText) {
-  JsonReader reader(R"( { "a" : [1, 2] , "\u0062":1.0 } )");
-  ASSERT_TRUE(reader.enter_object());
-  const auto first = reader.next_member();
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->name, R"("a")");
-  EXPECT_EQ(first->value, "[1, 2]");
-  const auto second = reader.next_member();
-  ASSERT_TRUE(second);
-  EXPECT_EQ(unescape(second->name), "b");
-  EXPECT_EQ(second->value, "1.0");
-  EXPECT_FALSE(reader.next_member());
-  EXPECT_TRUE(reader.finish());
+TEST(JsonReader, RecordsMembersAndElementsAsTheyAreInTheText) {
+  JsonDocument document;
+  const JsonValue& object =
+      *document.read(R"( { "a" : [1, {"b":[]} , ""] ,"\u0062":1.0, "c":{} } )").value();
+  EXPECT_EQ(object.text, R"({ "a" : [1, {"b":[]} , ""] ,"\u0062":1.0, "c":{} })");
+  EXPECT_EQ(
+      children_of(object),
+      (Children{{R"("a")", R"([1, {"b":[]} , ""])"}, {R"("\u0062")", "1.0"}, {R"("c")", "{}"}}));
+  const JsonValue& array = *object.begin();
+  EXPECT_EQ(children_of(array), (Children{{"", "1"}, {"", R"({"b":[]})"}, {"", R"("")"}}));
+  EXPECT_EQ(children_of(*array.begin()), Children{});
 }
 
-TEST(JsonReader, ReturnsElementsAsTheyAreInTheText) {
-  JsonReader reader("[{\"a\":1} , null,\n\"x\"]");
-  ASSERT_TRUE(reader.enter_array());
-  EXPECT_EQ(reader.next_element(), "{\"a\":1}");
-  EXPECT_EQ(reader.next_element(), "null");
-  EXPECT_EQ(reader.next_element(), "\"x\"");
-  EXPECT_FALSE(reader.next_element());
-  EXPECT_TRUE(reader.finish());
+TEST(JsonReader, ADocumentCanReadAnotherText) {
+  JsonDocument document;
+  EXPECT_EQ(children_of(*document.read("[1,2]").value()).size(), 2U);
+  EXPECT_FALSE(document.read("[1,"));
+  EXPECT_EQ(children_of(*document.read("[3]").value()), (Children{{"", "3"}}));
 }
 
-TEST(JsonReader, FinishFailsIfElementsAreLeft) {
-  JsonReader reader("[1]");
-  ASSERT_TRUE(reader.enter_array());
-  EXPECT_FALSE(reader.finish());
+TEST(JsonReader, ValuesInsideAPayloadAreCheckedButNotRecorded) {
+  JsonDocument document;
+  const JsonValue& object = *document.read(R"({"payload":{"a":[1]},"b":[2]})").value();
+  EXPECT_EQ(children_of(object), (Children{{R"("payload")", R"({"a":[1]})"}, {R"("b")", "[2]"}}));
+  EXPECT_EQ(object.count, 4U);
+  EXPECT_FALSE(document.read(R"({"payload":[01]})"));
+}
+
+TEST(JsonReader, TooManyValuesAreRefusedOutsideOfAPayload) {
+  std::string array = "[1";
+  for (std::size_t i = 1; i < kMaxJsonValues; ++i) array += ",1";
+  array += "]";
+  JsonDocument document;
+  EXPECT_TRUE(
+      document.read(array).error().message.starts_with("not valid JSON: more than 1000000"));
+  EXPECT_TRUE(document.read("{\"payload\":" + array + "}"));
 }
 
 TEST(JsonReader, UnescapeUndoesEveryEscape) {

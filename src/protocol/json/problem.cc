@@ -53,7 +53,30 @@ std::optional<ErrorCode> code_of_type(std::string_view type) noexcept {
 }
 
 std::string string_or_empty(const JsonField& field) {
-  return field.is(JsonKind::string) ? unescape(field.text) : std::string();
+  return field.is(JsonKind::string) ? unescape(field.value->text) : std::string();
+}
+
+Error answered(int status) {
+  return {code_of_status(status), "the server answered " + std::to_string(status), ""};
+}
+
+/// Without a known status, the problem has it.
+Error read_problem(const JsonValue& problem, std::optional<int> known_status) {
+  constexpr int kUnknownStatus = 500;
+  JsonField status{"status"};
+  JsonField type{"type"};
+  JsonField detail{"detail"};
+  JsonField field{"field"};
+  const std::array fields{&status, &type, &detail, &field};
+  if (!take_fields(problem, fields, UnknownFields::skip)) {
+    return answered(known_status.value_or(kUnknownStatus));
+  }
+  const Result<std::uint64_t> own = read_integer(status, {.min = 100, .max = 599});
+  Error error = answered(known_status.value_or(static_cast<int>(own.value_or(kUnknownStatus))));
+  error.code = code_of_type(string_or_empty(type)).value_or(error.code);
+  if (std::string told = string_or_empty(detail); !told.empty()) error.message = std::move(told);
+  error.field = string_or_empty(field);
+  return error;
 }
 
 }  // namespace
@@ -138,25 +161,11 @@ std::string render_http_problem(int status, std::string_view detail) {
 }
 
 Error parse_problem(int status, std::string_view body) {
-  JsonField type{"type"};
-  JsonField detail{"detail"};
-  JsonField field{"field"};
-  const std::array<JsonField*, 3> fields{&type, &detail, &field};
-  Error error{code_of_status(status), "the server answered " + std::to_string(status), ""};
-  if (!take_fields(body, fields, UnknownFields::skip)) return error;
-  error.code = code_of_type(string_or_empty(type)).value_or(error.code);
-  if (std::string told = string_or_empty(detail); !told.empty()) error.message = std::move(told);
-  error.field = string_or_empty(field);
-  return error;
+  JsonDocument document;
+  const Result<const JsonValue*> problem = document.read(body);
+  return problem ? read_problem(**problem, status) : answered(status);
 }
 
-Error parse_problem(std::string_view problem) {
-  constexpr int kUnknownStatus = 500;
-  JsonField status{"status"};
-  const std::array<JsonField*, 1> fields{&status};
-  if (!take_fields(problem, fields, UnknownFields::skip)) return parse_problem(kUnknownStatus, "");
-  const Result<std::uint64_t> own = read_integer(status, {.min = 100, .max = 599});
-  return parse_problem(own ? static_cast<int>(*own) : kUnknownStatus, problem);
-}
+Error parse_problem(const JsonValue& problem) { return read_problem(problem, std::nullopt); }
 
 }  // namespace detent::json

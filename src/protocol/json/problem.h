@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "protocol/json/json_reader.h"
 #include "protocol/json/json_writer.h"
 
 namespace detent::json {
@@ -38,6 +39,6 @@ std::string render_http_problem(int status, std::string_view detail);
 Error parse_problem(int status, std::string_view body);
 /// The error of a problem inside an answer, for example in one result of a batch. Uses the
 /// problem's own `status`. A problem without a status counts as 500.
-Error parse_problem(std::string_view problem);
+Error parse_problem(const JsonValue& problem);
 
 }  // namespace detent::json

@@ -38,7 +38,7 @@ struct SettingsField : Required<"settings", &QueueView::settings> {
   static Result<void> read(auto /*form*/, const JsonField* slot, QueueView& view) {
     if (!slot->given()) return missing_field(*slot);
     QueuePatch patch;
-    TRY((read_into<SettingFields>(kRequest, patch, slot->text, UnknownFields::skip)));
+    TRY((read_into<SettingFields>(kRequest, patch, *slot->value, UnknownFields::skip)));
     view.settings = patch.applied_to({});
     return ok();
   }
@@ -83,7 +83,8 @@ std::string render_queue_patch(const QueuePatch& patch) { return SettingFields::
 
 Result<void> parse_nothing(std::string_view body) {
   if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) return ok();
-  return take_fields(body, {}, UnknownFields::refuse);
+  JsonDocument document;
+  return take_fields(document, body, {}, UnknownFields::refuse);
 }
 
 std::string render_queue(const QueueView& view) { return QueueFields::render(view); }
@@ -107,10 +108,9 @@ Result<std::vector<QueueView>> parse_queues(std::string_view body) {
 }
 
 Result<QueueListAnswer> parse_queue_page(std::string_view body) {
-  QueueListAnswer page;
-  ASSIGN_OR_RETURN(page.queues, parse_queues(body));
-  ASSIGN_OR_RETURN(page.cursor, read_cursor(body));
-  return page;
+  return AnswerBody<QueueListAnswer,
+                    Required<"queues", &QueueListAnswer::queues, Objects<QueueFields>>,
+                    Required<"cursor", &QueueListAnswer::cursor, Cursor>>::parse(body);
 }
 
 std::string render_removed_queue(std::string_view name) {

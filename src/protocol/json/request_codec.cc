@@ -200,10 +200,17 @@ Result<BatchElements> split_schedule_batch(std::string_view body, std::string_vi
 
 Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
                                                                   std::string_view content_type) {
-  ASSIGN_OR_RETURN(const BatchElements batch, split_schedule_batch(body, content_type));
   std::vector<Result<ScheduleRequest>> requests;
-  requests.reserve(batch.elements.size());
-  for (const std::string_view element : batch.elements) requests.push_back(parse_schedule(element));
+  if (is_ndjson(body, content_type)) {
+    ASSIGN_OR_RETURN(const auto lines, take_lines(body));
+    for (const std::string_view line : lines) requests.push_back(parse_schedule(line));
+    return requests;
+  }
+  JsonDocument document;
+  ASSIGN_OR_RETURN(const JsonValue* const tasks, document.read(body));
+  ASSIGN_OR_RETURN(const std::size_t count, count_elements(*tasks, kMaxBatchTasks));
+  requests.reserve(count);
+  for (const JsonValue& task : *tasks) requests.push_back(ScheduleFields::parse(task));
   return requests;
 }
 
@@ -215,8 +222,10 @@ std::string render_schedule_batch(std::span<const ScheduleRequest> requests) {
 }
 
 Result<TaskEdit> parse_edit(std::string_view body) {
+  JsonDocument document;
+  ASSIGN_OR_RETURN(const JsonValue* const json, document.read(body));
   auto fields = EditFields::empty_slots(kRequest);
-  TRY(EditFields::take(kRequest, body, fields, UnknownFields::refuse));
+  TRY(EditFields::take(kRequest, *json, fields, UnknownFields::refuse));
   if (std::ranges::none_of(fields, &JsonField::given)) {
     return refused("due_at", "give a delay or due_at, a priority, a payload, a webhook or headers");
   }
@@ -239,7 +248,9 @@ Result<LeaseCall> parse_lease(std::string queue, std::string_view body) {
   LeaseCall call;
   call.lease.queue = std::move(queue);
   if (trim(body).empty()) return call;
-  TRY((read_into<LeaseFields>(kRequest, call, body, UnknownFields::refuse)));
+  JsonDocument document;
+  ASSIGN_OR_RETURN(const JsonValue* const json, document.read(body));
+  TRY((read_into<LeaseFields>(kRequest, call, *json, UnknownFields::refuse)));
   return call;
 }
 

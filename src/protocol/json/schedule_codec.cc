@@ -187,7 +187,7 @@ Result<BackfillRange> parse_backfill(std::string_view body) { return RangeFields
 
 std::string render_backfill(const BackfillRange& range) { return RangeFields::render(range); }
 
-Result<ScheduleRecord> parse_schedule_record(std::string_view json) {
+Result<ScheduleRecord> parse_schedule_record(const JsonValue& json) {
   return RecordFields::parse(json);
 }
 

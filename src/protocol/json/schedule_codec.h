@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "protocol/json/json_reader.h"
 #include "protocol/json/json_writer.h"
 #include "task/limits.h"
 #include "task/recurring_schedule.h"
@@ -32,7 +33,7 @@ Result<BackfillRange> parse_backfill(std::string_view body);
 std::string render_backfill(const BackfillRange& range);
 
 /// A schedule in a line of a dump, strictly.
-Result<ScheduleRecord> parse_schedule_record(std::string_view json);
+Result<ScheduleRecord> parse_schedule_record(const JsonValue& json);
 /// Writes the object of a schedule in a line of a dump.
 void write_schedule_record(JsonWriter& writer, const ScheduleRecord& record);
 

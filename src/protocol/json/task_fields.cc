@@ -15,23 +15,23 @@ constexpr std::string_view kHeadersForm = R"(an object such as {"X-Tenant":"a"})
 constexpr FixedText kWebhookForm = R"(a URL or {"url":"https://…","keys":["whsec_…"]})";
 constexpr std::string_view kBase64Form = "base64 with padding (RFC 4648, section 4)";
 
-/// Returns the strings, or an error if an element is not a string.
+/// Returns the `count` elements of the array, or an error if one of them is not a string.
 Result<std::vector<std::string>> unescape_all(const JsonField& field, std::string_view allowed,
-                                              const std::vector<std::string_view>& elements) {
+                                              std::size_t count) {
   std::vector<std::string> strings;
-  strings.reserve(elements.size());
-  for (const std::string_view element : elements) {
-    if (kind_of(element) != JsonKind::string) return wrong_field(field, allowed);
-    strings.push_back(unescape(element));
+  strings.reserve(count);
+  for (const JsonValue& element : *field.value) {
+    if (kind_of(element.text) != JsonKind::string) return wrong_field(field, allowed);
+    strings.push_back(unescape(element.text));
   }
   return strings;
 }
 
 Result<std::vector<std::string>> read_keys(const JsonField& field) {
   if (!field.is(JsonKind::array)) return wrong_field(field, kKeysForm);
-  const auto elements = take_elements(field.text, kMaxWebhookKeys);
-  if (!elements) return wrong_field(field, kKeysForm);
-  return unescape_all(field, kKeysForm, *elements);
+  const Result<std::size_t> count = count_elements(*field.value, kMaxWebhookKeys);
+  if (!count) return wrong_field(field, kKeysForm);
+  return unescape_all(field, kKeysForm, *count);
 }
 
 using WebhookFields = Table<Required<"url", &QueueWebhook::url>,
@@ -80,9 +80,9 @@ bool is_utf8(std::string_view text) noexcept {
 Result<std::vector<std::string>> read_strings(const JsonField& field) {
   if (!field.given()) return missing_field(field);
   if (!field.is(JsonKind::array)) return wrong_field(field, kStringsForm);
-  auto elements = take_elements(field.text, kMaxBatchTasks);
-  if (!elements) return inside_field(field, std::move(elements).error());
-  return unescape_all(field, kStringsForm, *elements);
+  Result<std::size_t> count = count_elements(*field.value, kMaxBatchTasks);
+  if (!count) return inside_field(field, std::move(count).error());
+  return unescape_all(field, kStringsForm, *count);
 }
 
 void write_strings(JsonWriter& writer, std::span<const std::string> texts) {
@@ -110,7 +110,7 @@ Result<Payload> read_payload(const JsonField* forms, Form form) {
     if (text.given()) return read_payload_text(text);
     if (!base64.given() && !json.given()) return missing_field(json);
   }
-  if (json.given()) return Payload{Payload::Kind::json, std::string(json.text)};
+  if (json.given()) return Payload{Payload::Kind::json, std::string(json.value->text)};
   ASSIGN_OR_RETURN(std::string bytes,
                    read_base64(base64, form == Form::answer ? "base64" : kBase64Form));
   return Payload{Payload::Kind::bytes, std::move(bytes)};
@@ -135,13 +135,12 @@ void write_payload(JsonWriter& writer, const Payload& payload, Form form) {
 
 Result<TaskHeaders> read_headers(const JsonField& field) {
   if (!field.given()) return missing_field(field);
-  JsonReader reader(field.text);
-  if (!reader.enter_object()) return wrong_field(field, kHeadersForm);
+  if (!field.is(JsonKind::object)) return wrong_field(field, kHeadersForm);
   TaskHeaders headers;
-  while (const auto member = reader.next_member()) {
+  for (const JsonValue& member : *field.value) {
     if (headers.size() == kMaxHeaders) return wrong_field(field, "at most 16 headers");
-    if (kind_of(member->value) != JsonKind::string) return wrong_field(field, kHeadersForm);
-    headers.push_back({unescape(member->name), unescape(member->value)});
+    if (kind_of(member.text) != JsonKind::string) return wrong_field(field, kHeadersForm);
+    headers.push_back({unescape(member.name), unescape(member.text)});
   }
   return headers;
 }
@@ -160,7 +159,7 @@ void write_headers(JsonWriter& writer, const TaskHeaders& headers) {
 Result<QueueWebhook> read_queue_webhook(const JsonField& field) {
   QueueWebhook webhook;
   if (field.is(JsonKind::string)) {
-    webhook.url = unescape(field.text);
+    webhook.url = unescape(field.value->text);
   } else {
     TRY((Object<WebhookFields, kWebhookForm>::read(kRequest, field, webhook)));
   }

@@ -143,7 +143,7 @@ struct Codec<ByCause<T>> {
 
   static Result<void> read(auto form, const JsonField& field, ByCause<T>& values) {
     if (!field.given()) return missing_field(field);
-    return read_into<Fields>(form, values, field.text, unknown_in(form));
+    return read_into<Fields>(form, values, *field.value, unknown_in(form));
   }
   static void write(auto form, JsonWriter& writer, const ByCause<T>& values) {
     write_object<Fields>(form, writer, values);

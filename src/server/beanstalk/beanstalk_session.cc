@@ -30,7 +30,10 @@ void BeanstalkSession::run() {
 void BeanstalkSession::go_on() {
   Step step = Step::answered;
   while (!is_closed_ && batch_.has_next() && out_.size() < kMaxReplyBytes) {
+    is_answering_ = true;
+    is_answered_ = false;
     step = answer(batch_.inputs[batch_.next]);
+    is_answering_ = false;
     if (step == Step::after_sending || step == Step::waits) break;
     batch_.go_to_next();
     if (step == Step::at_length) break;
@@ -42,7 +45,7 @@ void BeanstalkSession::go_on() {
 /// yet.
 void BeanstalkSession::answered() {
   is_answered_ = true;
-  if (is_asking_) return;
+  if (is_answering_) return;
   batch_.go_to_next();
   go_on();
 }
@@ -132,37 +135,31 @@ ShardNumber BeanstalkSession::shard_of_job(std::uint64_t id) const {
   return shard < shards_.map()->shards ? shard : 0;  // 0 means that there is no such shard
 }
 
-/// Sends a question whose answer may come at once.
-template <class Ask>
-BeanstalkSession::Step BeanstalkSession::until_answered(const Ask& ask) {
-  is_asking_ = true;
-  is_answered_ = false;
-  ask();
-  is_asking_ = false;
+/// The outcome of a command after its question was sent. The answer may have come at once.
+BeanstalkSession::Step BeanstalkSession::outcome() const noexcept {
   return is_answered_ ? Step::answered : Step::waits;
 }
 
 /// Sends the call, together with the following calls to the same shard.
 BeanstalkSession::Step BeanstalkSession::ask(JobCall call) {
-  ShardAsk asked{.kind = ShardAsk::Kind::calls};
+  std::vector<JobCall> calls;
   const ShardNumber shard = shard_of(call);
   const bool is_alone = !joins(call.command, shard);
   std::size_t bytes = call.command.body.size();
-  asked.calls.push_back(std::move(call));
+  calls.push_back(std::move(call));
   while (!is_alone && bytes < kMaxCallBytes && batch_.next + 1 < batch_.inputs.size()) {
     auto* const command = std::get_if<Command>(&batch_.inputs[batch_.next + 1]);
     if (command == nullptr || !joins(*command, shard)) break;
     ++batch_.next;
     client_.count(*command);
     bytes += command->body.size();
-    asked.calls.push_back(client_.call_for(std::move(*command)));
+    calls.push_back(client_.call_for(std::move(*command)));
   }
-  return until_answered([&] {
-    auto calls = asked.calls;
-    shards_.ask(shard, std::move(asked),
-                [self = shared_from_this(), calls = std::move(calls)](
-                    const std::optional<ShardAnswer>& answer) { self->called(calls, answer); });
-  });
+  shards_.ask(shard, {.kind = ShardAsk::Kind::calls, .calls = calls},
+              [self = shared_from_this(), calls](const std::optional<ShardAnswer>& answer) {
+                self->called(calls, answer);
+              });
+  return outcome();
 }
 
 /// Returns true if the command can go to this shard together with other commands. Its reply must be
@@ -203,8 +200,8 @@ bool BeanstalkSession::joins(const Command& command, ShardNumber shard) const {
 }
 
 BeanstalkSession::Step BeanstalkSession::ask_tube(const JobCall& call) {
-  return until_answered(
-      [&] { ask_partition(TubeReplies(call), shards_.map()->places_of(call.queue)); });
+  ask_partition(TubeReplies(call), shards_.map()->places_of(call.queue));
+  return outcome();
 }
 
 /// Asks the partitions of a tube one after the other.
@@ -247,15 +244,13 @@ void BeanstalkSession::note(const JobCall& call, const JobAnswer& answer) {
 BeanstalkSession::Step BeanstalkSession::ask_all(Verb verb) {
   const ShardNumber shards = shards_.map()->shards;
   const auto gathering = std::make_shared<Gathering>(Gathering{.verb = verb, .open = shards});
-  const Step step = until_answered([&] {
-    for (ShardNumber shard = 0; shard < shards; ++shard) {
-      shards_.ask(shard, {.kind = ShardAsk::Kind::all},
-                  [self = shared_from_this(), gathering](std::optional<ShardAnswer> answer) {
-                    self->gather(*gathering, std::move(answer));
-                  });
-    }
-  });
-  return step == Step::answered ? Step::at_length : step;
+  for (ShardNumber shard = 0; shard < shards; ++shard) {
+    shards_.ask(shard, {.kind = ShardAsk::Kind::all},
+                [self = shared_from_this(), gathering](std::optional<ShardAnswer> answer) {
+                  self->gather(*gathering, std::move(answer));
+                });
+  }
+  return is_answered_ ? Step::at_length : Step::waits;
 }
 
 void BeanstalkSession::gather(Gathering& gathering, std::optional<ShardAnswer> answer) {

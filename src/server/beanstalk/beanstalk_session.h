@@ -120,8 +120,7 @@ class BeanstalkSession final : public std::enable_shared_from_this<BeanstalkSess
   void ask_partition(TubeReplies replies, std::vector<ShardNumber> places);
   Step ask_all(beanstalk::Verb verb);
   void gather(Gathering& gathering, std::optional<ShardAnswer> answer);
-  template <class Ask>
-  Step until_answered(const Ask& ask);
+  Step outcome() const noexcept;
   void called(const std::vector<JobCall>& calls, const std::optional<ShardAnswer>& answer);
   void note(const JobCall& call, const JobAnswer& answer);
   ShardNumber shard_of(const JobCall& call) const;
@@ -147,8 +146,8 @@ class BeanstalkSession final : public std::enable_shared_from_this<BeanstalkSess
   Batch batch_;
   std::string out_;            // replies that are not sent
   std::size_t replies_ = 0;    // in out_
-  bool is_asking_ = false;     // a question is being sent
-  bool is_answered_ = false;   // its answer came at once
+  bool is_answering_ = false;  // answer() runs
+  bool is_answered_ = false;   // the answer to its question came at once
   bool is_reserving_ = false;  // a reserve is running
   bool is_waiting_ = false;    // and waits
   JobShards::ReserveNumber reserve_ = 0;

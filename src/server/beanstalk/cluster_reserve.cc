@@ -1,6 +1,7 @@
 #include "server/beanstalk/cluster_reserve.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -48,6 +49,16 @@ milliseconds ClusterReserve::time_left() const {
   return std::max(left, milliseconds{0});
 }
 
+/// Calls the method with the part that has been asked this and with the answer, unless the reserve
+/// is over or the part has been asked again.
+template <class Asked, class Method>
+auto ClusterReserve::if_asked(Asked asked, std::uint64_t number, Method method) {
+  return [self = shared_from_this(), asked, number, method](const auto&... answer) {
+    const auto part = self->part_of(asked, number);
+    if (part && !self->is_over_) std::invoke(method, *self, *part, answer...);
+  };
+}
+
 /// The part that has been asked this, if it still is.
 template <class Asked>
 std::optional<std::size_t> ClusterReserve::part_of(Asked asked, std::uint64_t number) const {
@@ -63,18 +74,12 @@ void ClusterReserve::look() {
     part.is_slow = false;
   }
   for (const Part& part : parts_) {
-    shards_.ask(
-        part.shard, {.kind = ShardAsk::Kind::next, .queues = part.queues},
-        [self = shared_from_this(), number = *part.look](const std::optional<ShardAnswer>& answer) {
-          const auto asked = self->part_of(&Part::look, number);
-          if (asked && !self->is_over_) self->looked(*asked, answer);
-        },
-        [self = shared_from_this(), number = *part.look] {
-          const auto asked = self->part_of(&Part::look, number);
-          if (!asked || self->is_over_) return;
-          self->parts_[*asked].is_slow = true;
-          self->choose();
-        });
+    shards_.ask(part.shard, {.kind = ShardAsk::Kind::next, .queues = part.queues},
+                if_asked(&Part::look, *part.look, &ClusterReserve::looked),
+                if_asked(&Part::look, *part.look, [](ClusterReserve& self, std::size_t slow) {
+                  self.parts_[slow].is_slow = true;
+                  self.choose();
+                }));
   }
 }
 
@@ -146,12 +151,10 @@ void ClusterReserve::take(std::size_t part, milliseconds wait) {
   of.is_slow = false;
   NodeShards::WhenSlow slow;
   if (wait == milliseconds{0} && parts_.size() > 1) {
-    slow = [self = shared_from_this(), number = *of.take] {
-      const auto asked = self->part_of(&Part::take, number);
-      if (!asked || self->is_over_) return;
-      self->parts_[*asked].is_slow = true;
-      self->take_at_others();
-    };
+    slow = if_asked(&Part::take, *of.take, [](ClusterReserve& self, std::size_t slow_part) {
+      self.parts_[slow_part].is_slow = true;
+      self.take_at_others();
+    });
   }
   shards_.ask(
       of.shard,

@@ -94,6 +94,8 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   void end_takes();
   void took(std::size_t part, MonotonicTime asked_at, std::optional<ShardAnswer> answer);
   void take_again(std::size_t part, MonotonicTime asked_at);
+  template <class Asked, class Method>
+  auto if_asked(Asked asked, std::uint64_t number, Method method);
   template <class Asked>
   std::optional<std::size_t> part_of(Asked asked, std::uint64_t number) const;
   void end(std::optional<JobAnswer> got);

@@ -81,9 +81,9 @@ class GatewayLists : public GatewayRoutesTest {
         ADD_FAILURE() << target << " " << answer.body;
         return list;
       }
-      const auto texts = json::take_list(answer.body, "tasks").value();
-      for (const std::string_view text : texts) {
-        list.texts.push_back(names.to_test(text));
+      json::JsonDocument document;
+      for (const json::JsonValue& task : *json::take_list(document, answer.body, "tasks").value()) {
+        list.texts.push_back(names.to_test(task.text));
       }
       list.tasks.insert(list.tasks.end(), page->tasks.begin(), page->tasks.end());
       list.pages.push_back(page->tasks.size());
