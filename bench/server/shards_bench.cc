@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bench/arguments.h"
-#include "cluster/keeper_simulation.h"
+#include "cluster/testing/keeper_simulation.h"
 
 namespace detent::bench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
-#include "cluster/keeper_simulation.h"
+#include "cluster/testing/keeper_simulation.h"
 
 namespace detent {
 namespace {

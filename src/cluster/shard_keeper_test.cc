@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/keeper_simulation.h"
-#include "store/memory_lease_table.h"
+#include "cluster/testing/keeper_simulation.h"
+#include "store/testing/memory_lease_table.h"
 
 namespace detent {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "delivery/deliverer.h"
 #include "delivery/engine_webhooks.h"
-#include "delivery/fake_sink.h"
+#include "delivery/testing/fake_sink.h"
 #include "engine/testing/engine_fixture.h"
 #include "net/testing/fake_caller.h"
 #include "tracing/testing/kept_spans.h"

@@ -18,8 +18,8 @@
 #include "base/wall_time.h"
 #include "external/engine_tasks.h"
 #include "external/far_tasks_rig.h"
-#include "store/fault_store.h"
-#include "store/memory_store.h"
+#include "store/testing/fault_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent {
 namespace {

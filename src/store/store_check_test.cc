@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "store/forwarding_store.h"
-#include "store/memory_store.h"
+#include "store/testing/forwarding_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent {
 namespace {

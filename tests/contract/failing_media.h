@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/result.h"
-#include "store/fault_store.h"
 #include "store/store.h"
+#include "store/testing/fault_store.h"
 #include "tests/contract/store_media.h"
 
 #if defined(DETENT_POSTGRES_CONTRACT)

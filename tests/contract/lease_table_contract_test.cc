@@ -20,7 +20,7 @@
 #include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/testing/private_cluster.h"
 #else
-#include "store/memory_lease_table.h"
+#include "store/testing/memory_lease_table.h"
 #endif
 
 namespace detent {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "store/fault_store.h"
 #include "store/store.h"
+#include "store/testing/fault_store.h"
 #include "tests/contract/failing_media.h"
 #include "tests/contract/store_fixture.h"
 

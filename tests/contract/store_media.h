@@ -21,9 +21,9 @@
 #include "store/postgres/testing/private_cluster.h"
 #else
 #include "base/test_folder.h"
-#include "store/memory_store.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/testing/planted_damage.h"
+#include "store/testing/memory_store.h"
 #endif
 
 namespace detent {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/fault_store.h"
 #include "store/store.h"
+#include "store/testing/fault_store.h"
 #include "tests/contract/store_fixture.h"
 
 namespace detent {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "detent/check.h"
-#include "store/forwarding_store.h"
 #include "store/rocksdb/open_store.h"
+#include "store/testing/forwarding_store.h"
 
 namespace detent {
 

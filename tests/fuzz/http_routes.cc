@@ -26,8 +26,8 @@
 #include "protocol/json/answer_codec.h"
 #include "server/routes/routes.h"
 #include "server/watch/event_hub.h"
-#include "store/memory_store.h"
 #include "store/store_check.h"
+#include "store/testing/memory_store.h"
 #include "tests/fuzz/fuzz_inputs.h"
 
 namespace detent::fuzz {

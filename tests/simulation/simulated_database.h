@@ -18,9 +18,9 @@
 #include "base/rng.h"
 #include "cluster/shard_keeper.h"
 #include "detent/clock.h"
-#include "store/memory_lease_table.h"
-#include "store/memory_store.h"
 #include "store/store.h"
+#include "store/testing/memory_lease_table.h"
+#include "store/testing/memory_store.h"
 
 namespace detent {
 

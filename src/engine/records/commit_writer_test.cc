@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "engine/testing/counting_store_rig.h"
-#include "store/fault_store.h"
-#include "store/memory_store.h"
+#include "store/testing/fault_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "detent/clock.h"
-#include "store/forwarding_store.h"
+#include "store/testing/forwarding_store.h"
 
 namespace detent {
 

@@ -12,8 +12,8 @@
 
 #include "detent/clock.h"
 #include "engine/engine.h"
-#include "store/fault_store.h"
-#include "store/memory_store.h"
+#include "store/testing/fault_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent {
 

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "base/test_seed.h"
 #include "engine/testing/engine_fixture.h"
-#include "store/forwarding_store.h"
+#include "store/testing/forwarding_store.h"
 
 namespace detent {
 namespace {

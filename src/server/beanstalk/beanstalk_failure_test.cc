@@ -1,6 +1,6 @@
 // Beanstalk clients of a store that fails: a command that may not be durable is not confirmed.
 #include "server/testing/beanstalk_fixture.h"
-#include "store/fault_store.h"
+#include "store/testing/fault_store.h"
 
 namespace detent::server {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "net/http_server/local_exchange.h"
-#include "store/fault_store.h"
-#include "store/memory_store.h"
+#include "store/testing/fault_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::server {
 namespace {

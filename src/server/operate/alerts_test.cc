@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "net/testing/fake_caller.h"
-#include "store/memory_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::server {
 namespace {

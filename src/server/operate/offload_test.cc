@@ -12,7 +12,7 @@
 #include "net/http_server/http_server.h"
 #include "net/socket/tls_server.h"
 #include "net/testing/test_certificate.h"
-#include "store/memory_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::server {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "server/testing/test_notify_socket.h"
-#include "store/fault_store.h"
-#include "store/memory_store.h"
+#include "store/testing/fault_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::server {
 namespace {

@@ -15,8 +15,8 @@
 #include "net/http_client/http_client.h"
 #include "server/cluster/cluster_node.h"
 #include "server/http/http_reply.h"
-#include "store/memory_lease_table.h"
-#include "store/memory_store.h"
+#include "store/testing/memory_lease_table.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::server {
 

@@ -21,7 +21,7 @@
 #include "net/http_client/http_client.h"
 #include "server/routes/routes.h"
 #include "server/watch/event_hub.h"
-#include "store/memory_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::server {
 

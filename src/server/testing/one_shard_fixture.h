@@ -20,7 +20,7 @@
 #include "server/routes/routes.h"
 #include "server/watch/change_collector.h"
 #include "server/watch/event_hub.h"
-#include "store/memory_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::server {
 

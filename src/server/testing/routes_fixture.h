@@ -15,8 +15,8 @@
 #include "protocol/json/stats_codec.h"
 #include "server/routes/routes.h"
 #include "server/watch/event_hub.h"
-#include "store/fault_store.h"
-#include "store/memory_store.h"
+#include "store/testing/fault_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::server {
 

@@ -13,9 +13,9 @@
 
 #include "detent/clock.h"
 #include "engine/engine.h"
-#include "store/fault_store.h"
-#include "store/memory_lease_table.h"
-#include "store/memory_store.h"
+#include "store/testing/fault_store.h"
+#include "store/testing/memory_lease_table.h"
+#include "store/testing/memory_store.h"
 
 namespace detent::classic {
 namespace {

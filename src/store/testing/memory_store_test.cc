@@ -1,6 +1,6 @@
 // Tests of the parts that only MemoryStore has: the disk, and the checks of batches.
 // tests/contract/ tests the contract.
-#include "store/memory_store.h"
+#include "store/testing/memory_store.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "store/memory_lease_table.h"
+#include "store/testing/memory_lease_table.h"
 
 #include <utility>
 

@@ -1,10 +1,10 @@
-#include "store/fault_store.h"
+#include "store/testing/fault_store.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "store/memory_store.h"
+#include "store/testing/memory_store.h"
 
 namespace detent {
 namespace {

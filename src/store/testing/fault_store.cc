@@ -1,4 +1,4 @@
-#include "store/fault_store.h"
+#include "store/testing/fault_store.h"
 
 #include <utility>
 

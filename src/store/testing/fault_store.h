@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "store/forwarding_store.h"
+#include "store/testing/forwarding_store.h"
 
 namespace detent {
 

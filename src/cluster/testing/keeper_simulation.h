@@ -16,7 +16,7 @@
 #include "cluster/shard_keeper.h"
 #include "detent/check.h"
 #include "detent/clock.h"
-#include "store/memory_lease_table.h"
+#include "store/testing/memory_lease_table.h"
 
 namespace detent {
 
