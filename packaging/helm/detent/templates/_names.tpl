@@ -10,3 +10,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "detent.scheme" -}}
 {{ if .Values.tlsSecret }}HTTPS{{ else }}HTTP{{ end }}
 {{- end }}
+{{- define "detent.tlsName" -}}
+{{ .Values.tlsName | default (printf "%s.%s.svc" .Release.Name .Release.Namespace) }}
+{{- end }}
