@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 
 namespace detent {
@@ -36,6 +37,16 @@ TEST_F(ReadFileTest, AFolderAndAMissingFileAreErrorsWithTheName) {
     EXPECT_EQ(text.error().code, ErrorCode::unavailable);
     EXPECT_NE(text.error().message.find(file.string() + ": "), std::string::npos);
   }
+}
+
+TEST_F(ReadFileTest, RightsNameThisUserTheOwnerAndTheMode) {
+  std::filesystem::permissions(folder_, std::filesystem::perms{0710});
+  const std::string uid = "uid " + std::to_string(::geteuid());
+  const std::string rights = uid + "; its owner is " + uid + ", its mode 0710";
+  EXPECT_EQ(show_rights(folder_), rights);
+  EXPECT_EQ(show_rights(folder_ / "none"), uid);
+  EXPECT_EQ(reason_for(EACCES, folder_), "Permission denied (" + rights + ")");
+  EXPECT_EQ(reason_for(ENOENT, folder_), "No such file or directory");
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ class MemoryMedium {
 class RocksDbMedium {
  public:
   static constexpr std::string_view kName = "RocksDb";
-  static constexpr std::string_view kInUse = "in use by another";
+  static constexpr std::string_view kInUse = "already open in this process";
 
   Result<std::unique_ptr<Store>> open() { return RocksDbStore::open({.path = path()}); }
   void flip_bit(Place place, std::size_t bit) { flip_stored_bit(path(), place, bit); }

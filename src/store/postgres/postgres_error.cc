@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 namespace detent {
 
@@ -48,6 +49,25 @@ bool is_refusal(std::string_view state, std::string_view message, std::string_vi
   return state == "22P02" && message.find("\"" + std::string(word) + "\"") != std::string::npos;
 }
 
+/// Joins the lines of a message of libpq. Leaves out its hints, which begin with a tab ("Is the
+/// server running on that host and accepting TCP/IP connections?"), and a line that is there twice.
+std::string one_line(std::string_view message) {
+  std::vector<std::string_view> lines;
+  for (std::size_t at = 0; at < message.size();) {
+    const std::size_t end = std::min(message.find('\n', at), message.size());
+    const std::string_view line = message.substr(at, end - at);
+    at = end + 1;
+    const std::size_t size = line.find_last_not_of(" \t\r") + 1;
+    if (size == 0 || line.front() == '\t') continue;
+    lines.push_back(line.substr(0, size));
+    if (std::ranges::count(lines, lines.back()) > 1) lines.pop_back();
+  }
+  std::string text;
+  for (const std::string_view line : lines) text.append(text.empty() ? "" : "; ").append(line);
+  std::ranges::replace(text, '\t', ' ');
+  return text;
+}
+
 }  // namespace
 
 Error postgres_error(std::string_view state, std::string_view message) {
@@ -60,8 +80,7 @@ Error postgres_error(std::string_view state, std::string_view message) {
     return {ErrorCode::data_loss, "a task that should be changed or removed is not in the database",
             ""};
   }
-  std::string text(message.substr(0, message.find_last_not_of(" \n") + 1));
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::string text = one_line(message);
   if (!state.empty()) text += " (" + std::string(state) + ")";
   return {code_of(state), text.empty() ? "PostgreSQL gave no reason" : text, ""};
 }

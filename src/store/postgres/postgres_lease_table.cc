@@ -20,6 +20,7 @@ namespace detent {
 namespace {
 
 constexpr ShardNumber kShardsOfNew = 16;
+constexpr std::string_view kNextAttempt = "; the next attempt to connect begins soon";
 
 // The kinds of rows in the result of a beat.
 constexpr std::int64_t kMember = 0;
@@ -161,6 +162,7 @@ class OpenLeaseTable final : public PostgresLeaseTable {
   std::string secret_;
   std::chrono::milliseconds pause_;  // before the next attempt, if this attempt fails
   MonotonicTime try_at_{};           // earliest next attempt while there is no connection
+  std::string broken_by_;            // why there is no connection
 };
 
 Result<void> OpenLeaseTable::prepare() {
@@ -189,11 +191,8 @@ Result<void> OpenLeaseTable::prepare() {
 
 Result<Rows> OpenLeaseTable::run(Statement statement, std::string_view doing) {
   if (!connection_.is_open() && clock_.now() < try_at_) {
-    return Error{
-        ErrorCode::unavailable,
-        std::string(doing) +
-            ": no connection to the database; the last attempt failed, and the next begins soon",
-        ""};
+    return with_context(doing,
+                        {ErrorCode::unavailable, broken_by_ + std::string(kNextAttempt), ""});
   }
   Result<Rows> rows = connection_.run_one(std::move(statement));
   if (rows) {
@@ -203,6 +202,7 @@ Result<Rows> OpenLeaseTable::run(Statement statement, std::string_view doing) {
   if (!connection_.is_open()) {
     try_at_ = clock_.now() + pause_;
     pause_ = std::min(2 * pause_, 8 * first_pause(options_));
+    broken_by_ = rows.error().message;
   }
   return with_context(doing, std::move(rows).error());
 }

@@ -202,7 +202,8 @@ TEST_F(RocksDbStoreDeathTest, FolderHeldByAnotherProcessIsInUse) {
     std::fprintf(stderr, "%s\n", error.message.c_str());
     ::_exit(error.code == ErrorCode::unavailable ? 0 : 1);
   };
-  EXPECT_EXIT(open_and_exit(), testing::ExitedWithCode(0), "is in use by another process");
+  EXPECT_EXIT(open_and_exit(), testing::ExitedWithCode(0),
+              "is in use by another process, pid [0-9]+");
   ::unsetenv("DETENT_TEST_IS_CHILD");
   EXPECT_TRUE(held->write(tasks(1, 1), Durability::synced));
 }

@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <utility>
 
+#include "base/read_file.h"
 #include "detent/check.h"
+#include "store/rocksdb/database/lock_holder.h"
 
 namespace detent {
 
@@ -50,9 +53,10 @@ Result<void> make_folder(const std::string& path) {
   if (errno != EEXIST) {
     const int error = errno;
     const ErrorCode code = error == ENOTDIR ? ErrorCode::invalid_argument : ErrorCode::unavailable;
-    return folder_error(
-        code, path,
-        "cannot be created (the folder above it must exist and be writable): " + reason(error));
+    const fs::path parent = fs::absolute(path).lexically_normal().parent_path();
+    return folder_error(code, path,
+                        "cannot be created (the folder above it must exist and be writable): " +
+                            reason_for(error, parent));
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
@@ -65,7 +69,7 @@ Result<void> make_folder(const std::string& path) {
     return folder_error(
         ErrorCode::unavailable, path,
         "cannot be read and written by this user (chown it, or start the server as its owner): " +
-            reason(errno));
+            reason_for(errno, path));
   }
   return ok();
 }
@@ -85,11 +89,15 @@ bool is_open_here(int file) {
   return false;
 }
 
-/// `locked` is the file or folder that has a lock.
+/// `locked`: the file or folder that somebody else has locked; −1 if it is not known.
 Error in_use(const std::string& path, int locked) {
+  const std::optional<std::int64_t> process = lock_holder(locked);
+  if (process ? *process == ::getpid() : is_open_here(locked)) {
+    return folder_error(ErrorCode::unavailable, path, "is already open in this process");
+  }
   return folder_error(
       ErrorCode::unavailable, path,
-      is_open_here(locked) ? "is already open in this process" : "is in use by another process");
+      "is in use by another process" + (process ? ", pid " + std::to_string(*process) : ""));
 }
 
 Error was_replaced(const std::string& path) {
@@ -98,13 +106,13 @@ Error was_replaced(const std::string& path) {
                       "the server to use the folder that is there");
 }
 
-Error not_locked(const std::string& path, int error) {
-  return folder_error(
-      ErrorCode::unavailable, path,
-      "cannot be locked (this user must be able to write its file detent.lock): " + reason(error));
-}
-
 std::string lock_path(const std::string& path) { return path + "/detent.lock"; }
+
+Error not_locked(const std::string& path, int error) {
+  return folder_error(ErrorCode::unavailable, path,
+                      "cannot be locked (this user must be able to write its file detent.lock): " +
+                          reason_for(error, lock_path(path)));
+}
 
 /// Returns true if the open file or folder is the one at the path.
 bool is_at(int file, const std::string& path) {
@@ -187,10 +195,10 @@ Result<void> DataFolder::lock_file() {
   const int error = errno;
   // Between the two calls another process may have removed this file, and locked a new file.
   if (!is_locked || !is_at(lock, lock_path(path_))) {
-    const bool is_in_use = is_locked || error == EWOULDBLOCK;
-    Error problem = is_in_use ? in_use(path_, lock) : not_locked(path_, error);
+    const Error refused = is_locked || error == EWOULDBLOCK ? in_use(path_, is_locked ? -1 : lock)
+                                                            : not_locked(path_, error);
     ::close(lock);
-    return problem;
+    return refused;
   }
   DETENT_CHECK(lock != lock_);
   if (lock_ >= 0) ::close(lock_);

@@ -74,7 +74,8 @@ TEST(DataFolder, AFolderOfAnotherProcessIsInUseThere) {
   char is_open = 0;
   ASSERT_EQ(::read(opened[0], &is_open, 1), 1);
   ASSERT_EQ(is_open, '1');
-  EXPECT_EQ(refusal(path).message, "data folder '" + path + "' is in use by another process");
+  EXPECT_EQ(refusal(path).message, "data folder '" + path + "' is in use by another process, pid " +
+                                       std::to_string(child));
   for (const int file : {opened[0], opened[1], done[0], done[1]}) ::close(file);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -155,8 +156,10 @@ TEST(DataFolderDeathTest, FolderOfAnotherUserIsRefused) {
     std::fprintf(stderr, "%s\n", error.message.c_str());
     ::_exit(error.code == ErrorCode::unavailable ? 0 : 1);
   };
-  EXPECT_EXIT(open_without_rights(), testing::ExitedWithCode(0),
-              "cannot be read and written by this user .*: Permission denied");
+  EXPECT_EXIT(
+      open_without_rights(), testing::ExitedWithCode(0),
+      "cannot be read and written by this user .*: Permission denied .uid [0-9]+; its owner "
+      "is uid [0-9]+, its mode 0[0-7]00.\n");
   ::chmod((parent / "data").c_str(), 0700);
 }
 
