@@ -128,6 +128,7 @@ Deliverer::Deliverer(std::shared_ptr<WebhookSource> source, std::unique_ptr<net:
       clock_(clock),
       sinks_(std::move(options.sinks)),
       on_sink_turn_(std::move(options.on_sink_turn)),
+      on_called_(std::move(options.on_called)),
       tracer_(options.tracer),
       inbox_(std::make_shared<Inbox>()),
       keys_(std::move(keys)),
@@ -212,10 +213,11 @@ void Deliverer::admit(Delivery delivery, MonotonicTime now) {
   Result<net::HttpUrl> url = net::parse_http_url(delivery.url);
   if (!url) return end(lease, not_allowed(url.error().message));
   if (delivery.keys.empty() && !has_keys()) {
-    return end(
-        lease,
-        not_allowed("there is no key to sign it: start the server with --webhook-keys, or give "
-                    "the queue its own keys"));
+    const std::string cause =
+        "there is no key to sign it: start the server with --webhook-keys, or give the queue its "
+        "own keys";
+    if (on_called_) on_called_({url->authority, DeliveryEnd::not_allowed, cause});
+    return end(lease, not_allowed(cause));
   }
   HostCall call{.delivery = std::move(delivery), .url = *std::move(url)};
   if (const auto delay = lines_.admit(call, now)) return end(lease, given_back(*delay));
@@ -252,6 +254,10 @@ void Deliverer::finish(const Ended& ended, MonotonicTime now) {
   calls_.erase(found);
   Verdict verdict = judge(ended.outcome, clock_.wall_now());
   lines_.finish(call.authority, health_of(verdict.end), call.began, now);
+  if (on_called_) {
+    const bool is_delivered = verdict.end == DeliveryEnd::delivered;
+    on_called_({call.authority, verdict.end, is_delivered ? "" : cause_of(ended.outcome)});
+  }
   if (tracer_ != nullptr) {
     const bool is_delivered = verdict.end == DeliveryEnd::delivered;
     tracer_->delivered(call.lease,

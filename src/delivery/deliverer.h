@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "base/thread.h"
 #include "delivery/host_lines.h"
 #include "delivery/sink_lines.h"
+#include "delivery/verdict.h"
 #include "delivery/webhook_signature.h"
 #include "delivery/webhook_source.h"
 #include "detent/clock.h"
@@ -44,12 +46,23 @@ struct DeliveryStats {
 /// A sink is up again, or is not any more, and why.
 using SinkTurn = std::function<void(const std::string& name, const Result<void>& state)>;
 
+/// The result of a call to a webhook. `receiver` is the host of the URL, with the port if the URL
+/// names one. `cause` is empty if the call was accepted; it has no part of the answer's body.
+struct WebhookResult {
+  std::string_view receiver;
+  DeliveryEnd end = DeliveryEnd::delivered;
+  std::string cause;
+};
+using WebhookCalled = std::function<void(const WebhookResult& result)>;
+
 struct DelivererOptions {
   HostLimits limits = {};
   Sinks sinks = {};
   SinkLimits sink_limits = {};
   /// Runs on the deliverer's thread, or in stop() after that has ended; may be empty.
   SinkTurn on_sink_turn = {};
+  /// The same, after each call.
+  WebhookCalled on_called = {};
   TaskTracer* tracer = nullptr;  // null: no traces; it must outlive the deliverer
 };
 
@@ -133,6 +146,7 @@ class Deliverer {
   Clock& clock_;
   const Sinks sinks_;
   const SinkTurn on_sink_turn_;
+  const WebhookCalled on_called_;
   TaskTracer* const tracer_;
 
   // Synchronises itself.

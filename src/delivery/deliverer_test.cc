@@ -156,6 +156,27 @@ TEST_F(DelivererTest, CompletesAnAcceptedTask) {
   EXPECT_EQ(stats.calls, 0u);
 }
 
+TEST_F(DelivererTest, TellsHowEachCallEndedWithoutTheUrlAndTheBody) {
+  FakeSource source;
+  Calls calls;
+  std::vector<std::string> told;  // on the thread of the deliverer; read after it has ended
+  Deliverer deliverer(std::shared_ptr<WebhookSource>(std::shared_ptr<void>(), &source),
+                      std::make_unique<FakeCaller>(calls), clock_, own_keys(),
+                      {.on_called = [&told](const WebhookResult& result) {
+                        told.push_back(std::string(result.receiver) + " " +
+                                       std::string(to_string(result.end)) + " " + result.cause);
+                      }});
+  source.add({due(1, "http://a.test:81/hook?key=geheim")});
+  calls.next().answer(200);
+  source.await_ended(1);
+  source.add({due(2, "http://a.test:81/hook?key=geheim")});
+  calls.next().answer(500);
+  source.await_ended(2);
+  source.close();
+  deliverer.stop(0ms);
+  EXPECT_EQ(told, (std::vector<std::string>{"a.test:81 delivered ", "a.test:81 status HTTP 500"}));
+}
+
 TEST_F(DelivererTest, FailsWithTheDelayThatTheReceiverAsksFor) {
   source_.add({due(1)});
   calls_.next().answer(503, {{"retry-after", "77"}});

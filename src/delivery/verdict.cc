@@ -110,6 +110,12 @@ Verdict judge(const net::CallOutcome& outcome, WallInstant now) {
   return judge_failure(std::get<CallFailure>(outcome));
 }
 
+std::string cause_of(const net::CallOutcome& outcome) {
+  const auto* const answer = std::get_if<HttpResponse>(&outcome);
+  if (answer != nullptr) return "HTTP " + std::to_string(answer->status);
+  return std::get<CallFailure>(outcome).message;
+}
+
 Verdict not_allowed(std::string error) {
   return {.verb = Verdict::Verb::bury,
           .end = DeliveryEnd::not_allowed,

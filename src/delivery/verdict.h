@@ -49,6 +49,9 @@ inline constexpr std::size_t kToldBodyBytes = 200;
 
 /// `now` turns a date of Retry-After into a delay.
 Verdict judge(const net::CallOutcome& outcome, WallInstant now);
+/// Why a call failed, for a log: "HTTP 500" without the body of the answer, which can hold secrets,
+/// or the message of the failure.
+std::string cause_of(const net::CallOutcome& outcome);
 /// For a task that can never be called.
 Verdict not_allowed(std::string error);
 /// For a message that a sink's broker does not take, as it says.

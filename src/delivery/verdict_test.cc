@@ -57,6 +57,13 @@ TEST(Verdict, TheErrorHasTheBeginningOfTheBodyAsText) {
   EXPECT_LE(judge_status(410, "", std::string(10'000, 'x')).error.size(), kMaxErrorBytes);
 }
 
+TEST(Verdict, TheCauseForALogHasNoBody) {
+  EXPECT_EQ(cause_of(net::HttpResponse{.status = 500, .content_type = "", .body = "geheim"}),
+            "HTTP 500");
+  EXPECT_EQ(cause_of(CallFailure{.message = "connect: Connection refused"}),
+            "connect: Connection refused");
+}
+
 TEST(Verdict, TheErrorHasWholeCharactersInAnyLanguage) {
   EXPECT_EQ(judge_status(500, "",
                          "库存不足: é\xc2\x9b"

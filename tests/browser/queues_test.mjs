@@ -51,7 +51,7 @@ describe('More queues than a page can show', () => {
     await server.call('POST', '/v1/tasks', { queue: 'a-dead-one', max_attempts: 1 });
     const { tasks: [{ lease }] } = await server.call('POST', '/v1/queues/a-dead-one/lease', { wait: '5s' });
     await server.call('POST', '/v1/leases/fail', { leases: [lease] });
-    await page.getByRole('button', { name: 'Dead', exact: true }).click();
+    await page.getByLabel('Which queues').getByRole('button', { name: 'Dead' }).click();
     await shows(page, 'td', 'a-dead-one');
     assert.equal(await page.locator('tbody tr').count(), 1);
   }));

@@ -195,12 +195,12 @@ class Planted(unittest.TestCase):
 class Losses(unittest.TestCase):
     """Shard 0 fails at epoch 1. Another node takes it shortly before the first node notices."""
 
-    LOGS = ["""1970-01-01T00:00:00.010Z info serving a shard shard=0 epoch=1
-1970-01-01T00:00:00.150Z error a shard's store failed; giving up the shard shard=0 epoch=1 cause="x"
-1970-01-01T00:00:00.151Z warning the node lost a shard; its task leases are invalid shard=0 epoch=1
-1970-01-01T00:00:00.152Z info a shard is closed shard=0 epoch=1
-1970-01-01T00:00:00.300Z warning the node lost a shard; its task leases are invalid shard=5 epoch=7
-1970-01-01T00:00:00.4""", "1970-01-01T00:00:00.149Z info serving a shard shard=0 epoch=2\n"]
+    LOGS = ["""1970-01-01T00:00:00.010Z debug serving a shard shard=0 epoch=1
+1970-01-01T00:00:00.150Z debug a shard's store failed; giving up the shard shard=0 epoch=1 cause="x"
+1970-01-01T00:00:00.151Z debug the node lost a shard; its task leases are invalid shard=0 epoch=1
+1970-01-01T00:00:00.152Z debug a shard is closed shard=0 epoch=1
+1970-01-01T00:00:00.300Z debug the node lost a shard; its task leases are invalid shard=5 epoch=7
+1970-01-01T00:00:00.4""", "1970-01-01T00:00:00.149Z debug serving a shard shard=0 epoch=2\n"]
 
     def test_losses_are_read_from_the_logs(self):
         found = losses.losses(self.LOGS)

@@ -29,7 +29,7 @@ class Loss:
 
 
 def losses(logs):
-    """Returns the losses in the texts of the nodes' logs. Each loss is listed once, as the first
+    """Returns the losses in the nodes' logs at level debug. Each loss is listed once, as the first
     log line reports it."""
     lines = []
     for log in logs:

@@ -124,7 +124,7 @@ class Node:
             self.process = subprocess.Popen(
                 [self.program, "serve", "--node", self.name, "--store", url, "--http",
                  "127.0.0.1:0", *address, "--node-lease", f"{self.options['lease_ms']}ms",
-                 "--shards", str(self.options["shards"]), "--beanstalk",
+                 "--shards", str(self.options["shards"]), "--log-level", "debug", "--beanstalk",
                  self.options.get("beanstalk", "off"), *self.options.get("flags", [])],
                 stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
         line = self.process.stdout.readline()

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import termios
 import unittest
+from unittest import mock
 
 PROGRAM = sys.argv[1]
 DONE, FAILED, USAGE, NOT_FOUND = 0, 1, 2, 3
@@ -249,10 +250,34 @@ class Commands(unittest.TestCase):
                 ("serve --auth /nope --http 127.0.0.1:0", "--auth: cannot read /nope"),
                 (f"serve --config {settings}", 'put text in quotes: memory = "1G"\n'),
                 (f"serve --data {self.folder}/data --http localhost:0 --beanstalk off",
-                 "in use by another process\n")):
+                 "in use by another process, pid "),
+                (f"serve --data {self.folder}/other --http {address} --beanstalk off",
+                 f"--http: listen on {address}: Address already in use; "),
+                (f"serve --data {self.folder}/other --http localhost:0 --beanstalk {address}",
+                 f"--beanstalk: listen on {address}: Address already in use; ")):
             with self.subTest(line):
                 run = call(line)
                 self.assertIn(words, run.stdout + run.stderr)
+
+    def test_a_failed_start_is_an_error_of_a_json_log(self):
+        missing = f"--data {self.folder}/no/such --http localhost:0"
+        twice = "--http localhost:0 --http localhost:0"
+        for line, words in (
+                (f"serve --log-format json {missing}", "/no/such' cannot be created"),
+                (f"serve --log-format=json {twice}", "--http is given more than once"),
+                ("serve --log-format json --config /nope", "/nope: the file does not exist")):
+            with self.subTest(line):
+                self.check_json_log(call(line).stderr, words)
+        with mock.patch.dict(os.environ, DETENT_LOG_FORMAT="json"):
+            self.check_json_log(call(f"serve {twice}").stderr, "--http is given more than once")
+            self.assertIn("detent serve: ", call(f"serve --log-format text {missing}").stderr)
+            self.assertTrue(call("lease --max 0").stderr.startswith("detent"))
+
+    def check_json_log(self, log, words):
+        line = [json.loads(line) for line in log.splitlines()][-1]
+        self.assertEqual((line["level"], line["message"]), ("error", "the server cannot start"))
+        self.assertIn(words, line["cause"])
+        self.assertTrue(line["time"] and line["action"])
 
     def test_a_missing_token_is_explained(self):
         tokens = os.path.join(self.folder, "tokens.toml")

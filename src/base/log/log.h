@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -46,11 +47,14 @@ void set_log_level(LogLevel level);
 inline constexpr std::size_t kLongestLogEvent = 8192;
 
 /// A key and a value of an event. The key must be a literal in our code. The value may be any text.
+/// A line leaves out a field with std::nullopt.
 class LogField {
  public:
   LogField(std::string_view key, std::string_view value) : key_(key), value_(value) {}
   LogField(std::string_view key, const char* value) : key_(key), value_(value) {}
   LogField(std::string_view key, const std::string& value) : key_(key), value_(value) {}
+  LogField(std::string_view key, const std::optional<std::string>& value)
+      : key_(key), value_(value.value_or("")), is_there_(value.has_value()) {}
   LogField(std::string_view key, std::same_as<bool> auto value)
       : key_(key), value_(value ? "true" : "false"), quoted_(false) {}
   template <std::integral Integer>
@@ -61,11 +65,14 @@ class LogField {
   std::string_view value() const noexcept { return value_; }
   /// True if JSON shows the value as a string.
   bool quoted() const noexcept { return quoted_; }
+  /// False if the line leaves the field out.
+  bool is_there() const noexcept { return is_there_; }
 
  private:
   std::string_view key_;
   std::string value_;
   bool quoted_ = true;
+  bool is_there_ = true;
 };
 
 using LogFields = std::initializer_list<LogField>;

@@ -131,6 +131,7 @@ std::string render_text(const LogEvent& event, std::string head) {
   LineWriter line(LogFormat::text, std::move(head));
   line.add_escaped(redact(event.message), "");
   for (const LogField& field : event.fields) {
+    if (!field.is_there()) continue;
     line.add(" ");
     line.add(field.key());
     line.add("=");
@@ -147,6 +148,7 @@ std::string render_json(const LogEvent& event, const std::string& time) {
   line.add_escaped(redact(event.message), "\"");
   for (const LogField& field : event.fields) {
     if (line.cut()) break;
+    if (!field.is_there()) continue;
     const std::size_t before = line.size();
     line.add(",\"");
     line.add(field.key());

@@ -60,6 +60,15 @@ TEST(LogLine, KeepsUtf8AndEscapesOtherBytes) {
   EXPECT_NE(text_line("a\u0085\u2028z").find(R"(a\x85\u2028z)"), std::string::npos);
 }
 
+TEST(LogLine, LeavesOutAFieldWithoutAValue) {
+  const std::optional<std::string> none;
+  EXPECT_TRUE(text_line("failed", {{"since", none}, {"after", 1}}).ends_with(" failed after=1"));
+  EXPECT_TRUE(json_line("failed", {{"since", none}, {"after", 1}})
+                  .ends_with(R"("message":"failed","after":1})"));
+  EXPECT_TRUE(text_line("failed", {{"since", std::optional<std::string>("1m")}})
+                  .ends_with(" failed since=1m"));
+}
+
 TEST(LogLine, CapsALongMessage) {
   const std::string text = text_line(std::string(100'000, 'x'), {{"after", 1}});
   EXPECT_LE(text.size(), kLongestLogEvent + 100);

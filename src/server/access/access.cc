@@ -26,17 +26,20 @@ Error cannot(const std::string& what) {
 Result<AccessRules> read_rules(const std::string& file) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) return cannot("read " + file + ": " + std::strerror(errno));
+  // Docker makes a folder in place of a missing file that is mounted.
+  if (S_ISDIR(status.st_mode)) return cannot("read " + file + ": it is a folder, not a file");
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return wrong(file, "users other than the owner can write the file: run chmod go-w " + file);
-  }
-  if ((status.st_mode & S_IROTH) != 0) {
-    log_warning("every user of this machine can read the token file",
-                {{"file", file}, {"action", "run chmod o-r"}});
   }
   const Result<std::string> text = read_file(file, kLargestFile);
   if (!text && text.error().code == ErrorCode::unavailable) return cannot(text.error().message);
   if (!text) return wrong(file, text.error().message);
-  return AccessRules::parse(*text, file);
+  ASSIGN_OR_RETURN(AccessRules rules, AccessRules::parse(*text, file));
+  if ((status.st_mode & S_IROTH) != 0) {
+    log_warning("every user of this machine can read the token file",
+                {{"file", file}, {"action", "run chmod o-r"}});
+  }
+  return rules;
 }
 
 /// The token of "Bearer TOKEN" (RFC 6750); "" for another text.

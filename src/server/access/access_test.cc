@@ -5,7 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
+
+#include "base/log/log.h"
 
 namespace detent::server {
 namespace {
@@ -66,6 +69,23 @@ TEST_F(AccessTest, AWrongFileLeavesTheTokensThereWere) {
   EXPECT_TRUE(access->identify("Bearer dt_a"));
 }
 
+TEST_F(AccessTest, OnlyAGoodFileThatAllCanReadIsWarnedOf) {
+  std::ostringstream log;
+  configure_log({.out = &log});
+  std::filesystem::create_directory(file_);
+  EXPECT_FALSE(Access::load(file_));
+  std::filesystem::remove(file_);
+  std::ofstream(file_) << "[[token]]\n";
+  EXPECT_FALSE(Access::load(file_));
+  EXPECT_EQ(log.str(), "");
+  write("shop", "dt_a");
+  chmod(file_.c_str(), 0644);
+  EXPECT_TRUE(Access::load(file_));
+  EXPECT_NE(log.str().find("warning every user of this machine can read the token file"),
+            std::string::npos);
+  configure_log({});
+}
+
 TEST_F(AccessTest, AFileThatOthersMayWriteIsRefused) {
   write("shop", "dt_a");
   for (const mode_t mode : {0620U, 0602U, 0666U}) {
@@ -85,7 +105,8 @@ TEST_F(AccessTest, AFolderIsRefused) {
   std::filesystem::remove(folder);
   ASSERT_FALSE(access);
   EXPECT_EQ(access.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(access.error().message, "--auth: cannot read " + folder + ": Is a directory");
+  EXPECT_EQ(access.error().message,
+            "--auth: cannot read " + folder + ": it is a folder, not a file");
 }
 
 TEST_F(AccessTest, AFileThatIsNotThereIsRefused) {

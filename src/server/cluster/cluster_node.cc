@@ -5,6 +5,7 @@
 
 #include "base/log/log.h"
 #include "base/rng.h"
+#include "base/wall_time.h"
 #include "server/http/http_reply.h"
 
 namespace detent::server {
@@ -73,7 +74,9 @@ ClusterNode::ClusterNode(ClusterNodeOptions options, std::unique_ptr<LeaseTable>
       shards_({.open = options_.open,
                .new_feed = [this] { return changes_.new_feed(); },
                .routes = shard_routes(options_.routes),
-               .webhooks = options_.webhooks},
+               .webhooks = options_.webhooks,
+               .node_before = [this](ShardNumber shard) { return node_before(shard); },
+               .on_next_log_line = [this] { bell_.ring(); }},
               events_, clock),
       keeper_(*table_, shards_, clock, options_.me, options_.seed) {}
 
@@ -227,6 +230,7 @@ bool ClusterNode::is_stopping() const {
 }
 
 void ClusterNode::run() {
+  if (auto owners = table_->owners()) owners_ = *std::move(owners);  // for node_before()
   MonotonicTime next_look = clock_.now();
   while (!is_stopping()) {
     const bool is_time = clock_.now() >= keeper_.next_step();
@@ -235,11 +239,14 @@ void ClusterNode::run() {
       look();
       next_look = clock_.now() + kLookPeriod;
     }
+    shards_.log().write();
     const bool has_strayed = has_strayed_.load(std::memory_order_relaxed);
-    clock_.wait(bell_,
-                has_strayed ? std::min(next_look, keeper_.next_step()) : keeper_.next_step());
+    const MonotonicTime next =
+        has_strayed ? std::min(next_look, keeper_.next_step()) : keeper_.next_step();
+    clock_.wait(bell_, std::min(next, shards_.log().next_line().value_or(next)));
   }
   keeper_.retire();
+  shards_.expect_stop();
   for (const MonotonicTime until = clock_.now() + kStopGrace;
        !(keeper_.is_empty() && shards_.sweep()) && clock_.now() < until;) {
     step();
@@ -249,6 +256,7 @@ void ClusterNode::run() {
   }
   // Else the others see it leave when its beats stop.
   (void)table_->leave(options_.me);
+  shards_.log().write_all();
 }
 
 void ClusterNode::step() {
@@ -283,16 +291,26 @@ void ClusterNode::look() {
   front_->update(std::move(map));
 }
 
-/// Each node says once of each that another is missing, or that it is so no more.
+/// The owner of the last look, which was before the keeper took the shard.
+std::string ClusterNode::node_before(ShardNumber shard) const {
+  const auto owner = std::ranges::find(owners_, shard, &ShardOwner::shard);
+  if (owner == owners_.end() || owner->node == options_.me.node) return "";
+  return owner->node;
+}
+
+/// Each node says once of each that another is missing, or that it is so no more. After an outage
+/// of the database, the other nodes get a lease to come back.
 void ClusterNode::note_missing() {
+  if (clock_.now() < answers_since_ + table_->lease_length()) return;
   std::set<std::string> now;
   for (const MissingMember& member : keeper_.missing()) {
     now.insert(member.node);
     if (missing_.contains(member.node)) continue;
+    const auto silent = member.missing_for + table_->lease_length();
     log_warning("a node is missing: it was killed, or it cannot reach the database",
                 {{"node", member.node},
                  {"address", member.address},
-                 {"missing_ms", member.missing_for.count()},
+                 {"silent", show_duration(std::chrono::floor<std::chrono::seconds>(silent))},
                  {"action", "start the node again; until then, other nodes serve its shards"}});
   }
   for (const std::string& node : missing_) {
@@ -302,14 +320,23 @@ void ClusterNode::note_missing() {
 }
 
 void ClusterNode::note(const Result<void>& stepped) {
-  if (is_cut_off_.exchange(!stepped, std::memory_order_relaxed) == !stepped) return;
+  const MonotonicTime now = clock_.now();
+  is_cut_off_.store(!stepped, std::memory_order_relaxed);
   if (stepped) {
-    log_info("the cluster's database answers again");
-  } else {
-    log_warning("the cluster's database does not answer",
-                {{"cause", stepped.error().message},
-                 {"action", "check the database; the node continues by itself when it answers"}});
+    if (!cut_off_since_) return;
+    log_info("the cluster's database answers again",
+             {{"after", shown_since(*cut_off_since_, now)}});
+    cut_off_since_.reset();
+    cut_off_pace_ = {};
+    answers_since_ = now;
+    return;
   }
+  if (!cut_off_since_) cut_off_since_ = now;
+  if (!cut_off_pace_.is_worth_a_line("", now)) return;
+  log_error("the cluster's database does not answer",
+            {{"cause", stepped.error().message},
+             {"since", shown_since(*cut_off_since_, now)},
+             {"action", "check the database; the node continues by itself when it answers"}});
 }
 
 }  // namespace detent::server

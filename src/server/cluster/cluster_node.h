@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log/log_pace.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/thread.h"
@@ -121,6 +122,7 @@ class ClusterNode {
   void look();
   void note(const Result<void>& stepped);
   void note_missing();
+  std::string node_before(ShardNumber shard) const;
   ProcessFigures process_figures() const;
   bool is_stopping() const DETENT_EXCLUDES(mutex_);
   void stop_beanstalk();
@@ -160,6 +162,9 @@ class ClusterNode {
   std::vector<ShardOwner> owners_;
   PartitionedQueues partitioned_;
   std::set<std::string> missing_;  // nodes that the log has told of
+  std::optional<MonotonicTime> cut_off_since_;
+  MonotonicTime answers_since_{};  // the database, after it was away
+  LogPace cut_off_pace_;
 
   Thread thread_;
 };

@@ -11,10 +11,12 @@
 #include <future>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "base/log/log.h"
 #include "protocol/json/answer_codec.h"
 #include "server/testing/cluster_node_fixture.h"
 #include "tests/support/raw_socket.h"
@@ -256,6 +258,58 @@ TEST_F(ClusterNodeTest, WithoutItsLeasesANodeAnswersNothing) {
   }
   world_.set_down(false);
   EXPECT_EQ(lease_of(a_.ask("POST", "/v1/queues/" + queue(1) + "/lease", "{}")).payload.data, "1");
+}
+
+/// Keeps the log. Read it after the nodes have stopped.
+class KeptLog {
+ public:
+  KeptLog() { configure_log({.out = &out_}); }
+  ~KeptLog() { configure_log({.level = LogLevel::error}); }
+
+ protected:
+  int count(const std::string& words) const {
+    int times = 0;
+    const std::string text = out_.str();
+    for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; ++at) ++times;
+    return times;
+  }
+  std::ostringstream out_;
+};
+
+class ClusterNodeLogTest : public KeptLog, public TwoNodesTest {
+ protected:
+  static void await(TestNode& node, const std::string& target, const std::string& words) {
+    while (node.send("GET", target).body.find(words) == std::string::npos) {
+    }
+  }
+};
+
+TEST_F(ClusterNodeLogTest, AnOutageOfTheDatabaseIsToldOnceWithItsCauseAndItsEnd) {
+  settle();
+  set_log_level(LogLevel::info);
+  world_.set_down(true);
+  for (TestNode* node : {&a_, &b_}) await(*node, "/metrics", "\ndetent_store_up 0");
+  world_.set_down(false);
+  for (TestNode* node : {&a_, &b_}) await(*node, "/metrics", "\ndetent_store_up 1");
+  a_.stop();
+  b_.stop();
+  EXPECT_EQ(count("error the cluster's database does not answer cause=\"the database is down\" "
+                  "action=\"check the database"),
+            2)
+      << out_.str();
+  EXPECT_EQ(count("info the cluster's database answers again"), 2) << out_.str();
+}
+
+TEST_F(ClusterNodeLogTest, ANodeSaysWhoseShardsItServesAndWhyItClosesShards) {
+  settle();
+  set_log_level(LogLevel::info);
+  b_.stop();
+  await(a_, "/v1/cluster", R"("shards":8)");
+  a_.stop();
+  EXPECT_GE(count("info serving shards count="), 1) << out_.str();
+  EXPECT_GE(count(" from=b\n"), 1) << out_.str();
+  EXPECT_GE(count(" reason=\"this node stops\"\n"), 2) << out_.str();
+  EXPECT_EQ(count("serving a shard"), 0) << out_.str();
 }
 
 TEST(ClusterNodeAccess, AWaitForATaskEndsWhenItsTokenIsRemoved) {

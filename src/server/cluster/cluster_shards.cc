@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "base/log/log.h"
 #include "gateway/metrics_sum.h"
 #include "server/http/http_reply.h"
 
@@ -40,13 +39,17 @@ class Pages {
 // ---- one shard ----------------------------------------------------------------------------------
 
 ServedShard::ServedShard(const ShardLease& lease, const ClusterShardsOptions& options,
-                         EventHub& events, Clock& clock)
-    : lease_(lease), options_(options), events_(events), clock_(clock), thread_([this] {
-        run();
-      }) {}
+                         ShardLog& log, EventHub& events, Clock& clock)
+    : lease_(lease),
+      node_before_(options.node_before(lease.shard)),
+      options_(options),
+      log_(log),
+      events_(events),
+      clock_(clock),
+      thread_([this] { run(); }) {}
 
 ServedShard::~ServedShard() {
-  close();
+  close(ShardEnd::stopping);
   thread_.join();
 }
 
@@ -56,12 +59,17 @@ void ServedShard::handle(net::HttpRequest request, net::Responder responder) {
   parts_.routes->handle(std::move(request), std::move(responder));
 }
 
-void ServedShard::close() {
+void ServedShard::close(ShardEnd end) {
   {
     const MutexLock lock(mutex_);
-    must_close_ = true;
+    if (!end_) end_ = end;
   }
   bell_.ring();
+}
+
+std::optional<ShardEnd> ServedShard::end() const {
+  const MutexLock lock(mutex_);
+  return end_;
 }
 
 bool ServedShard::is_serving() const { return is(State::serving); }
@@ -78,25 +86,17 @@ void ServedShard::become(State state) {
 }
 
 void ServedShard::run() {
-  const std::string shard = std::to_string(lease_.shard);
-  const std::string epoch = std::to_string(lease_.epoch);
-  if (const Result<void> opened = open(); !opened) {
-    log_warning("a shard cannot be opened",
-                {{"shard", shard},
-                 {"cause", opened.error().message},
-                 {"action", "check the database; a node takes the shard again by itself"}});
-  } else {
-    log_info("serving a shard", {{"shard", shard}, {"epoch", epoch}});
+  const Result<void> opened = open();
+  if (opened) {
+    log_.serving(lease_, node_before_);
     become(State::serving);
-    const auto must_close = [this] {
-      const MutexLock lock(mutex_);
-      return must_close_;
-    };
-    while (!must_close()) clock_.wait(bell_, std::nullopt);
+    while (!end()) clock_.wait(bell_, std::nullopt);
     become(State::closing);
+  } else {
+    log_.not_opened(lease_, opened.error().message);
   }
   stop();
-  log_info("a shard is closed", {{"shard", shard}, {"epoch", epoch}});
+  log_.closed(lease_, opened ? end().value_or(ShardEnd::stopping) : ShardEnd::not_opened);
   become(State::closed);
 }
 
@@ -114,12 +114,8 @@ Result<void> ServedShard::open() {
 }
 
 void ServedShard::fail(const Error& error) {
-  log_error("a shard's store failed; giving up the shard",
-            {{"shard", lease_.shard},
-             {"epoch", lease_.epoch},
-             {"cause", error.message},
-             {"action", "check the database; a node takes the shard again by itself"}});
-  close();
+  log_.failed(lease_, error.message);
+  close(ShardEnd::failed);
 }
 
 void ServedShard::ask_figures(UniqueFunction<void(ClusterFigures)> take) {
@@ -164,18 +160,22 @@ void ServedShard::stop() {
 // ---- all of them --------------------------------------------------------------------------------
 
 ClusterShards::ClusterShards(ClusterShardsOptions options, EventHub& events, Clock& clock)
-    : options_(std::move(options)), events_(events), clock_(clock) {}
+    : options_(std::move(options)),
+      events_(events),
+      clock_(clock),
+      log_(clock, options_.on_next_log_line) {}
 
 void ClusterShards::open(const ShardLease& lease) {
-  auto shard = std::make_shared<ServedShard>(lease, options_, events_, clock_);
+  auto shard = std::make_shared<ServedShard>(lease, options_, log_, events_, clock_);
   const MutexLock lock(mutex_);
   shards_[lease.shard].swap(shard);
   if (shard) note_ended(*shard);  // one of before has come to its end
 }
 
 void ClusterShards::close(ShardNumber shard) {
+  const bool is_stopping = is_stopping_.load(std::memory_order_relaxed);
   const MutexLock lock(mutex_);
-  shards_.at(shard)->close();
+  shards_.at(shard)->close(is_stopping ? ShardEnd::stopping : ShardEnd::moved);
 }
 
 bool ClusterShards::is_closed(ShardNumber shard) {
@@ -187,12 +187,9 @@ void ClusterShards::drop(ShardNumber shard) {
   const MutexLock lock(mutex_);
   const auto it = shards_.find(shard);
   if (!it->second->is_opening() && !it->second->is_closed()) {
-    log_warning("the node lost a shard; its task leases are invalid",
-                {{"shard", shard},
-                 {"epoch", it->second->lease().epoch},
-                 {"action", "check the load of this machine and of the database"}});
+    log_.lost(it->second->lease());
   }
-  it->second->close();
+  it->second->close(ShardEnd::lost);
   dropped_.push_back(std::move(it->second));
   shards_.erase(it);
 }

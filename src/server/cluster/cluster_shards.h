@@ -11,10 +11,12 @@
 // another node may have taken it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@
 #include "engine/thread/engine_thread.h"
 #include "server/cluster/cluster_figures.h"
 #include "server/cluster/shard_jobs.h"
+#include "server/cluster/shard_log.h"
 #include "server/http/metrics_page.h"
 #include "server/operate/webhooks.h"
 #include "server/routes/routes.h"
@@ -45,15 +48,20 @@ struct ClusterShardsOptions {
   };
   RoutesOptions routes = {};
   WebhookOptions webhooks = {};
+  /// The node that had the shard before this node takes it; empty: none, this node, or unknown.
+  /// Runs on the keeper's thread.
+  std::function<std::string(ShardNumber)> node_before = [](ShardNumber) { return std::string(); };
+  /// See ShardLog. May run on any thread.
+  std::function<void()> on_next_log_line = [] {};
 };
 
 /// One shard on this node. Thread-safe.
 class ServedShard {
  public:
-  /// Starts to open the shard. All arguments must outlive it.
-  ServedShard(const ShardLease& lease, const ClusterShardsOptions& options, EventHub& events,
-              Clock& clock);
-  /// As close(), and waits for the end.
+  /// Starts to open the shard. All arguments must outlive it, except `lease`.
+  ServedShard(const ShardLease& lease, const ClusterShardsOptions& options, ShardLog& log,
+              EventHub& events, Clock& clock);
+  /// As close() at a stop, and waits for the end.
   ~ServedShard();
   ServedShard(const ServedShard&) = delete;
   ServedShard& operator=(const ServedShard&) = delete;
@@ -82,8 +90,8 @@ class ServedShard {
   /// Answers waiting workers, without a task.
   void end_waits();
   /// Starts to close the shard: waiting clients are answered, and open leases are written to the
-  /// store.
-  void close() DETENT_EXCLUDES(mutex_);
+  /// store. The log has the reason of the first call.
+  void close(ShardEnd end) DETENT_EXCLUDES(mutex_);
 
   const ShardLease& lease() const noexcept { return lease_; }
   bool is_opening() const { return is(State::opening); }
@@ -109,10 +117,13 @@ class ServedShard {
   void fail(const Error& error) DETENT_EXCLUDES(mutex_);
   bool is(State state) const DETENT_EXCLUDES(mutex_);
   void become(State state) DETENT_EXCLUDES(mutex_);
+  std::optional<ShardEnd> end() const DETENT_EXCLUDES(mutex_);
 
   // Constant after construction.
   const ShardLease lease_;
+  const std::string node_before_;
   const ClusterShardsOptions& options_;
+  ShardLog& log_;
   EventHub& events_;
   Clock& clock_;
 
@@ -123,7 +134,7 @@ class ServedShard {
   // Guarded by mutex_.
   mutable Mutex mutex_;
   State state_ DETENT_GUARDED_BY(mutex_) = State::opening;
-  bool must_close_ DETENT_GUARDED_BY(mutex_) = false;
+  std::optional<ShardEnd> end_ DETENT_GUARDED_BY(mutex_);  // set: it must close
 
   // Set by the thread before the state becomes `serving`; constant afterwards.
   Parts parts_;
@@ -141,6 +152,11 @@ class ClusterShards final : public ShardHost {
   void close(ShardNumber shard) override DETENT_EXCLUDES(mutex_);
   bool is_closed(ShardNumber shard) override DETENT_EXCLUDES(mutex_);
   void drop(ShardNumber shard) override DETENT_EXCLUDES(mutex_);
+
+  /// The log says of shards that close from now on that the node stops.
+  void expect_stop() { is_stopping_.store(true, std::memory_order_relaxed); }
+  /// Lines that have been gathered for the log; see ShardLog.
+  ShardLog& log() noexcept { return log_; }
 
   /// Returns null if this node does not have the shard, or if the shard is not open yet.
   std::shared_ptr<ServedShard> find(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
@@ -167,6 +183,10 @@ class ClusterShards final : public ShardHost {
   const ClusterShardsOptions options_;
   EventHub& events_;
   Clock& clock_;
+
+  // These members synchronize themselves.
+  ShardLog log_;
+  std::atomic<bool> is_stopping_{false};  // relaxed: for the log only
 
   mutable Mutex mutex_;
   std::string counted_by_ended_ DETENT_GUARDED_BY(mutex_);  // a page

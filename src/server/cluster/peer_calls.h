@@ -38,6 +38,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/log/log_pace.h"
 #include "base/mutex.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
@@ -48,7 +49,6 @@
 #include "server/access/exposure.h"
 #include "server/cluster/latest_ends.h"
 #include "server/cluster/peer_link.h"
-#include "server/operate/log_pace.h"
 
 namespace detent::server {
 

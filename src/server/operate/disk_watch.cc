@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/log/log.h"
-#include "base/wall_time.h"
 
 namespace detent::server {
 namespace {
@@ -57,7 +56,7 @@ void DiskWatch::refuse(std::uint64_t free) {
             {{"folder", options_.folder},
              {"free", mebibytes(free)},
              {"min_free_disk", mebibytes(options_.min_free_bytes)},
-             {"since", show_duration(std::chrono::floor<std::chrono::seconds>(now - *low_since_))},
+             {"since", shown_since(*low_since_, now)},
              {"action", "delete other files, or enlarge the disk"}});
 }
 

@@ -17,10 +17,10 @@
 #include <optional>
 #include <string>
 
+#include "base/log/log_pace.h"
 #include "base/thread.h"
 #include "detent/clock.h"
 #include "engine/values/task_intake.h"
-#include "server/operate/log_pace.h"
 #include "server/operate/process_figures.h"
 
 namespace detent::server {

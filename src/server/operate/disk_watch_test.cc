@@ -91,7 +91,7 @@ TEST_F(DiskWatchTest, IsLoggedAtOnceAndThenOncePerMinuteWithTheTimeSince) {
   look(50 * kMiB);
   const std::string line = "error the disk is nearly full; new tasks are refused folder=/data";
   EXPECT_EQ(count(line), 1) << log_.str();
-  EXPECT_EQ(count("free=\"50 MiB\" min_free_disk=\"100 MiB\" since=0ms action="), 1) << log_.str();
+  EXPECT_EQ(count("free=\"50 MiB\" min_free_disk=\"100 MiB\" action="), 1) << log_.str();
   for (int i = 0; i < 59; ++i) look(49 * kMiB);
   EXPECT_EQ(count(line), 1) << log_.str();
   look(49 * kMiB);

@@ -1,45 +1,25 @@
 #include "server/operate/webhooks.h"
 
-#include <map>
 #include <utility>
 
-#include "base/log/log.h"
 #include "delivery/webhook_keys.h"
 #include "net/http_client/http_caller.h"
-#include "server/operate/log_pace.h"
 
 namespace detent::server {
 namespace {
 
-/// Logs the state of sinks at a limited rate. A sink can fail and recover repeatedly, for example
-/// when one partition of a topic has no leader. A failure is logged at intervals, whatever its
-/// reasons. A recovery is logged only if the failure before it was logged.
-class SinkLog {
- public:
-  explicit SinkLog(Clock& clock) : clock_(clock) {}
-
-  void operator()(const std::string& name, const Result<void>& state) {
-    Line& line = lines_[name];
-    if (!state && line.pace.is_worth_a_line("down", clock_.now())) {
-      line.is_told_down = true;
-      log_warning("a sink does not accept tasks; its queues wait",
-                  {{"sink", name},
-                   {"cause", state.error().message},
-                   {"action", "check the broker; the server tries again by itself"}});
-    } else if (state && std::exchange(line.is_told_down, false)) {
-      log_info("a sink accepts tasks again", {{"sink", name}});
-    }
+DelivererOptions deliverer_options(const WebhookOptions& options) {
+  DelivererOptions made{.limits = {.max_all_calls = options.max_calls},
+                        .sinks = options.sinks,
+                        .tracer = options.tracer};
+  if (DeliveryLog* const log = options.log) {
+    made.on_sink_turn = [log](const std::string& sink, const Result<void>& state) {
+      log->sink_turned(sink, state);
+    };
+    made.on_called = [log](const WebhookResult& result) { log->webhook_called(result); };
   }
-
- private:
-  struct Line {
-    LogPace pace;
-    bool is_told_down = false;
-  };
-
-  Clock& clock_;
-  std::map<std::string, Line> lines_;
-};
+  return made;
+}
 
 }  // namespace
 
@@ -64,12 +44,8 @@ Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
                                                                      std::uint16_t port) {
                                             return guard.check(address, port);
                                           }));
-  webhooks->deliverer_ =
-      std::make_unique<Deliverer>(webhooks->source_, std::move(caller), clock, std::move(keys),
-                                  DelivererOptions{.limits = {.max_all_calls = options.max_calls},
-                                                   .sinks = options.sinks,
-                                                   .on_sink_turn = SinkLog(clock),
-                                                   .tracer = options.tracer});
+  webhooks->deliverer_ = std::make_unique<Deliverer>(webhooks->source_, std::move(caller), clock,
+                                                     std::move(keys), deliverer_options(options));
   return webhooks;
 }
 

@@ -12,6 +12,7 @@
 #include "delivery/deliverer.h"
 #include "delivery/engine_webhooks.h"
 #include "net/address/host_resolver.h"
+#include "server/operate/delivery_log.h"
 
 namespace detent::server {
 
@@ -22,12 +23,13 @@ struct WebhookOptions {
   Sinks sinks = {};
   std::size_t max_calls = HostLimits{}.max_all_calls;  // calls at the same time
   TaskTracer* tracer = nullptr;                        // null: no traces
+  DeliveryLog* log = nullptr;                          // null: failures are not logged
 };
 
 /// Thread-safe.
 class Webhooks {
  public:
-  /// Starts the deliveries. `engine`, `clock` and the tracer must outlive it. Errors:
+  /// Starts the deliveries. `engine`, `clock`, the tracer and the log must outlive it. Errors:
   /// invalid_argument for `allow`, or for the content of the key file; unavailable if the key file
   /// cannot be read or created.
   static Result<std::unique_ptr<Webhooks>> start(const WebhookOptions& options,

@@ -75,12 +75,19 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& option
   return tls;
 }
 
+Error cannot_listen(const std::string& flag, const Error& error) {
+  return {error.code,
+          flag + ": " + error.message + "; name an address of this machine and a free port with " +
+              flag,
+          error.field};
+}
+
 Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
                                                     const DescriptorPlan& plan,
                                                     std::shared_ptr<net::TlsServer> tls,
                                                     HttpAnswers answers) {
   const std::string& host = options.http_host;
-  return net::HttpServer::start(
+  Result<std::unique_ptr<net::HttpServer>> started = net::HttpServer::start(
       {.address = host,
        .port = options.http_port,
        .max_connections = plan.http_connections,
@@ -88,6 +95,8 @@ Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& opt
        .max_refusals = plan.http_refusals,
        .tls = std::move(tls)},
       std::move(answers.handler), http_problem, std::move(answers.check));
+  if (!started) return cannot_listen("--http", started.error());
+  return started;
 }
 
 net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options,
@@ -110,7 +119,9 @@ Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions
                                                          const DescriptorPlan& plan,
                                                          JobShards& shards, const Clock& clock) {
   if (options.beanstalk_host.empty()) return std::unique_ptr<BeanstalkServer>();
-  return BeanstalkServer::start(beanstalk_options(options, plan), shards, clock);
+  auto started = BeanstalkServer::start(beanstalk_options(options, plan), shards, clock);
+  if (!started) return cannot_listen("--beanstalk", started.error());
+  return started;
 }
 
 }  // namespace detent::server

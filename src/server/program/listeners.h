@@ -34,6 +34,9 @@ void check_again_at_reload(Reloads& reloads, std::function<void()> check_again);
 Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options, Reloads& reloads,
                                                  const Clock& clock);
 
+/// The error of a server that cannot listen, with the flag that names its address.
+Error cannot_listen(const std::string& flag, const Error& error);
+
 /// The functions that answer requests.
 struct HttpAnswers {
   net::HttpHandler handler;

@@ -1,15 +1,16 @@
 #include "server/program/open_engine.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/log/log.h"
+#include "base/log/log_pace.h"
 #include "base/rng.h"
 #include "base/wall_time.h"
 #include "cluster/shard_map.h"
 #include "server/operate/descriptor_plan.h"
-#include "server/operate/log_pace.h"
 #include "server/operate/memory_plan.h"
 #include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/postgres_store.h"
@@ -227,56 +228,72 @@ std::string data_place(const cli::ServeOptions& options) {
 
 namespace {
 
-/// Logs a failure of the store at once, and then once per minute with the time since it began. A
-/// store that is opened again and fails within a minute, as on a full disk, is the same failure.
-/// Confined to the engine's thread.
+/// Logs each failure of the store with an error, and then that the store is open again. While the
+/// store stays closed, logs an error once per minute with the time since. Confined to the engine's
+/// thread.
 class StoreLog {
  public:
   explicit StoreLog(const Clock& clock) : clock_(clock) {}
 
   void failed(const Error& cause) {
     const MonotonicTime now = clock_.now();
-    if (open_since_ && now - *open_since_ >= LogPace::kPeriod) failed_since_.reset();
-    if (!failed_since_) failures_ = attempts_ = {};
+    if (open_since_ && now - *open_since_ >= LogPace::kPeriod) failures_ = 0;
+    if (failures_++ == 0) first_failure_ = now;
     open_since_.reset();
-    if (!is_worth_a_line(cause, failures_)) return;
-    log_error("the store failed; requests are refused until it is open again",
-              {{"cause", cause.message},
-               {"since", since()},
-               {"action", "correct the cause; the server opens the store again by itself"}});
+    closed_since_ = now;
+    cause_ = cause.message;
+    attempts_ = {};
+    if (may_tell(now)) tell_failure();
   }
   void not_reopened(const Error& cause) {
-    if (!is_worth_a_line(cause, attempts_)) return;
-    log_warning("the store cannot be opened again yet",
-                {{"cause", cause.message},
-                 {"since", since()},
-                 {"action", "correct the cause; the server tries again every second"}});
+    const MonotonicTime now = clock_.now();
+    if (!attempts_.is_worth_a_line(cause.message, now)) return;
+    // Otherwise the last line could be "the store is open again".
+    if (!is_told_) tell_failure();
+    log_error("the store cannot be opened again yet; requests are refused until it is open again",
+              {{"cause", cause.message},
+               {"since", shown_since(closed_since_, now)},
+               {"action", "correct the cause; the server tries again every second"}});
   }
   void reopened() {
     open_since_ = clock_.now();
     if (!std::exchange(is_told_, false)) return;
-    log_info("the store is open again", {{"after", since()}});
+    log_info("the store is open again", {{"after", shown_since(closed_since_, *open_since_)}});
   }
 
  private:
-  bool is_worth_a_line(const Error& cause, LogPace& pace) {
-    const MonotonicTime now = clock_.now();
-    if (!failed_since_) failed_since_ = now;
-    if (!pace.is_worth_a_line(cause.message, now)) return false;
-    is_told_ = true;
-    return true;
+  /// A store that is opened again and fails within a minute can do so many times, as on a full
+  /// disk. So many of these failures are logged in a minute.
+  static constexpr int kMostTold = 3;
+
+  bool may_tell(MonotonicTime now) {
+    if (failures_ == 1 || now - period_began_ >= LogPace::kPeriod) {
+      period_began_ = now;
+      told_ = 0;
+    }
+    return told_++ < kMostTold;
   }
-  std::string since() const {
-    const auto passed = clock_.now() - failed_since_.value_or(clock_.now());
-    return show_duration(std::chrono::floor<std::chrono::seconds>(passed));
+  void tell_failure() {
+    is_told_ = true;
+    const bool is_first = failures_ == 1;
+    const MonotonicTime now = clock_.now();
+    log_error("the store failed; requests are refused until it is open again",
+              {{"cause", cause_},
+               {"failures", is_first ? std::nullopt : std::optional(std::to_string(failures_))},
+               {"first", is_first ? std::nullopt : shown_since(first_failure_, now)},
+               {"action", "correct the cause; the server opens the store again by itself"}});
   }
 
   const Clock& clock_;
-  std::optional<MonotonicTime> failed_since_;
-  std::optional<MonotonicTime> open_since_;  // again; empty while it is failed
-  LogPace failures_;
+  std::string cause_;                        // of the last failure
+  int failures_ = 0;                         // without a minute between them
+  MonotonicTime first_failure_;              // of these
+  MonotonicTime closed_since_;               // the last failure
+  std::optional<MonotonicTime> open_since_;  // again; empty while it is closed
+  MonotonicTime period_began_;               // of told_
+  int told_ = 0;
   LogPace attempts_;      // to open it again
-  bool is_told_ = false;  // since it was open
+  bool is_told_ = false;  // the last failure
 };
 
 }  // namespace

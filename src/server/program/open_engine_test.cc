@@ -37,6 +37,7 @@ class OpenEngineTest : public ::testing::Test {
     return times;
   }
 
+  const Error no_space_{ErrorCode::unavailable, "write 000012.log: No space left on device", ""};
   TestFolder folder_;
   ManualClock clock_;
   ChangeFeed changes_;
@@ -119,35 +120,57 @@ TEST_F(OpenEngineTest, AStoreThatStaysAwayIsToldNowAndThenNotAtEachTry) {
       clock_.advance(1s);
     }
   };
+  events.on_stopped(no_space_);
+  EXPECT_EQ(count("error the store failed; "), 1) << log_.str();
+  EXPECT_EQ(count(" since="), 0) << log_.str();
   try_for(60s);
-  EXPECT_EQ(count("warning the store cannot be opened again yet"), 1) << log_.str();
+  EXPECT_EQ(count("error the store cannot be opened again yet; "), 1) << log_.str();
   try_for(60s);
-  EXPECT_EQ(count("warning the store cannot be opened again yet"), 2) << log_.str();
+  EXPECT_EQ(count("error the store cannot be opened again yet; "), 2) << log_.str();
+  EXPECT_EQ(count("since=1m action="), 1) << log_.str();
   touch("000012.sst");
   try_for(30s);
-  EXPECT_EQ(count("warning the store cannot be opened again yet"), 3) << "another cause";
-  EXPECT_EQ(count("since=1m"), 1) << log_.str();
+  EXPECT_EQ(count("error the store cannot be opened again yet; "), 3) << "another cause";
+  events.on_reopened();
+  EXPECT_EQ(count("info the store is open again after=150s\n"), 1) << log_.str();
 }
 
-TEST_F(OpenEngineTest, AStoreThatFailsAgainAndAgainIsToldOncePerMinute) {
+TEST_F(OpenEngineTest, AStoreThatFailsAgainAndAgainIsToldAFewTimesPerMinute) {
   EngineEvents events = log_engine_events([this] { return open(DataFolderIs::there); }, clock_);
-  const Error cause{ErrorCode::unavailable, "write 000012.log: No space left on device", ""};
   const std::string failed =
       "error the store failed; requests are refused until it is open again "
-      "cause=\"write 000012.log: No space left on device\" since=";
+      "cause=\"write 000012.log: No space left on device\" ";
   for (int second = 0; second < 121; ++second) {
-    events.on_stopped(cause);
+    events.on_stopped(no_space_);
     events.on_reopened();
     clock_.advance(1s);
   }
-  EXPECT_EQ(count(failed + "0ms action=\"correct the cause; "), 1) << log_.str();
-  EXPECT_EQ(count(failed + "1m "), 1) << log_.str();
-  EXPECT_EQ(count(failed + "2m "), 1) << log_.str();
-  EXPECT_EQ(count("info the store is open again after="), 3) << log_.str();
-  EXPECT_EQ(count("\n"), 6) << log_.str();
+  EXPECT_EQ(count(failed + "action=\"correct the cause; "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "failures=2 first=1s "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "failures=3 first=2s "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "failures=61 first=1m "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "failures=121 first=2m "), 1) << log_.str();
+  EXPECT_EQ(count("info the store is open again\n"), 7) << log_.str();
+  EXPECT_EQ(count("\n"), 14) << log_.str();
   clock_.advance(60s);
-  events.on_stopped(cause);
-  EXPECT_EQ(count(failed + "0ms "), 2) << "a store that worked for a minute has a new failure";
+  events.on_stopped(no_space_);
+  EXPECT_EQ(count(failed + "action="), 2) << "a store that worked for a minute has a new failure";
+}
+
+TEST_F(OpenEngineTest, AStoreThatIsNotOpenIsNeverToldToBeOpen) {
+  EngineEvents events = log_engine_events([this] { return open(DataFolderIs::there); }, clock_);
+  for (int i = 0; i < 5; ++i) {
+    events.on_stopped(no_space_);
+    events.on_reopened();
+  }
+  events.on_stopped(no_space_);
+  EXPECT_EQ(count("error the store failed; "), 3) << log_.str();
+  events.on_reopen_failed(no_space_);
+  EXPECT_EQ(count("failures=6 "), 1) << log_.str();
+  EXPECT_EQ(count("error the store cannot be opened again yet; "), 1) << log_.str();
+  clock_.advance(96s);
+  events.on_reopened();
+  EXPECT_EQ(count("info the store is open again after=96s\n"), 1) << log_.str();
 }
 
 }  // namespace

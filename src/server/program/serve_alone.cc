@@ -65,7 +65,8 @@ Result<WebhookOptions> webhook_options(const cli::ServeOptions& options, const S
                         .data = data_on_disk(options),
                         .sinks = std::move(sinks),
                         .max_calls = descriptors.webhook_calls,
-                        .tracer = with.tracer};
+                        .tracer = with.tracer,
+                        .log = &with.deliveries};
 }
 
 /// `routes` must outlive the answers.

@@ -108,6 +108,7 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const ServeContext&
                    start_http(options, descriptors, with.tls, {handle, refuse}));
   ASSIGN_OR_RETURN(ClusterNodeOptions with_port, node_options(options, with, table, http->port()));
   with_port.webhooks.max_calls = descriptors.webhook_calls;
+  with_port.webhooks.log = &with.deliveries;
   with_port.max_peer_calls = descriptors.peer_calls;
   with_port.http_connections = descriptors.http_connections;
   TRY(join_cluster(*table.leases, with_port.me, with.clock));
@@ -128,7 +129,8 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const ServeContext&
   const Watchdog watchdog(with.manager, ask, with.clock);
   door.open(*node);
   if (!options.beanstalk_host.empty()) {
-    TRY(node->start_beanstalk(beanstalk_options(options, descriptors)));
+    const Result<void> started = node->start_beanstalk(beanstalk_options(options, descriptors));
+    if (!started) return cannot_listen("--beanstalk", started.error());
   }
   run_until_stopped(options, with, *http, node->beanstalk());
   node->end_waits();

@@ -14,6 +14,7 @@
 #include "server/access/access.h"
 #include "server/beanstalk/beanstalk_server.h"
 #include "server/operate/alerts.h"
+#include "server/operate/delivery_log.h"
 #include "server/operate/reloads.h"
 #include "server/operate/service_manager.h"
 #include "server/operate/stop_signal.h"
@@ -30,6 +31,7 @@ struct ServeContext {
   const Access* access;  // null: no tokens are needed
   std::shared_ptr<net::TlsServer> tls;
   TaskTracer* tracer;  // null: no traces
+  DeliveryLog& deliveries;
 };
 
 /// How long requests that are under way at a stop may still take.

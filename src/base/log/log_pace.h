@@ -9,9 +9,18 @@
 #include <string_view>
 #include <utility>
 
+#include "base/wall_time.h"
 #include "detent/clock.h"
 
-namespace detent::server {
+namespace detent {
+
+/// The time since `began`, for a field of a log line. No value in the first second, so that the
+/// first line about a problem has no such field.
+inline std::optional<std::string> shown_since(MonotonicTime began, MonotonicTime now) {
+  const auto passed = std::chrono::floor<std::chrono::seconds>(now - began);
+  if (passed < std::chrono::seconds{1}) return std::nullopt;
+  return show_duration(passed);
+}
 
 /// Thread-compatible.
 class LogPace {
@@ -33,4 +42,4 @@ class LogPace {
   std::optional<MonotonicTime> told_at_;
 };
 
-}  // namespace detent::server
+}  // namespace detent

@@ -1,10 +1,10 @@
-#include "server/operate/log_pace.h"
+#include "base/log/log_pace.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-namespace detent::server {
+namespace detent {
 namespace {
 
 using namespace std::chrono_literals;
@@ -35,4 +35,4 @@ TEST(LogPace, ANumberMakesNoOtherCause) {
 }
 
 }  // namespace
-}  // namespace detent::server
+}  // namespace detent
