@@ -45,18 +45,23 @@ inline std::optional<double> parse_number(const std::string& text, double thousa
   return std::nullopt;
 }
 
-/// Returns a count of 100 … 10^9; empty for other texts.
-inline std::optional<std::uint32_t> parse_count(const std::string& text) {
+/// The smallest count of an option that does not say otherwise.
+inline constexpr double kLeastCount = 100;
+
+/// Returns a count of `least` … 10^9; empty for other texts.
+inline std::optional<std::uint32_t> parse_count(const std::string& text,
+                                                double least = kLeastCount) {
   const std::optional<double> value = parse_number(text, 1'000);
-  if (!value || *value < 100 || *value > 1e9) return std::nullopt;
+  if (!value || *value < least || *value > 1e9) return std::nullopt;
   return static_cast<std::uint32_t>(*value);
 }
 
 /// "10k,1m" → both counts. Empty if the text is empty or a part is not a count.
-inline std::optional<std::vector<std::uint32_t>> parse_counts(const std::string& text) {
+inline std::optional<std::vector<std::uint32_t>> parse_counts(const std::string& text,
+                                                              double least = kLeastCount) {
   std::vector<std::uint32_t> counts;
   for (const std::string& part : split(text)) {
-    const std::optional<std::uint32_t> count = parse_count(part);
+    const std::optional<std::uint32_t> count = parse_count(part, least);
     if (!count) return std::nullopt;
     counts.push_back(*count);
   }
@@ -117,9 +122,9 @@ inline ReadValue into(std::uint32_t& count) {
     return parsed.has_value();
   };
 }
-inline ReadValue into(std::vector<std::uint32_t>& counts) {
-  return [&counts](const std::string& value) {
-    const auto parsed = parse_counts(value);
+inline ReadValue into(std::vector<std::uint32_t>& counts, double least = kLeastCount) {
+  return [&counts, least](const std::string& value) {
+    const auto parsed = parse_counts(value, least);
     counts = parsed.value_or(counts);
     return parsed.has_value();
   };

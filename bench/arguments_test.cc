@@ -16,6 +16,7 @@ struct Options {
   std::uint32_t waiting = 1'000;
   std::uint64_t seed = 1;
   std::vector<std::uint32_t> counts;
+  std::vector<std::uint32_t> small_counts;
   std::filesystem::path folder;
   bool is_quick = false;
 
@@ -26,9 +27,18 @@ struct Options {
                            {"--waiting", into(waiting)},
                            {"--seed", into(seed)},
                            {"--n", into(counts)},
+                           {"--small", into(small_counts, 1)},
                            {"--folder", into(folder)}});
   }
 };
+
+TEST(BenchArguments, CountsMayHaveASmallerLeastCount) {
+  Options options;
+  ASSERT_TRUE(options.read({"--small", "1,99,1k"}));
+  EXPECT_EQ(options.small_counts, (std::vector<std::uint32_t>{1, 99, 1'000}));
+  EXPECT_FALSE(options.read({"--small", "0"}));
+  EXPECT_FALSE(options.read({"--n", "1,99,1k"}));
+}
 
 TEST(BenchArguments, AreReadIntoWhatTheyName) {
   Options options;

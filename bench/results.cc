@@ -1,15 +1,25 @@
 #include "bench/results.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 
 namespace detent::bench {
 namespace {
 
-double median(std::vector<double> values) {
+struct Estimate {
+  double median;
+  double half_interval;
+};
+
+// The interval between two values in the sorted order, whose ranks follow from the binomial
+// distribution. It needs no assumption about the distribution of the values.
+Estimate estimate(std::vector<double> values) {
   std::ranges::sort(values);
-  return values[values.size() / 2];
+  const auto count = static_cast<double>(values.size());
+  const auto first = static_cast<std::size_t>(std::max(0.0, (count - 1.96 * std::sqrt(count)) / 2));
+  return {values[values.size() / 2], (values[values.size() - 1 - first] - values[first]) / 2};
 }
 
 }  // namespace
@@ -60,7 +70,8 @@ void Results::print_block(std::uint32_t timer_count, const std::vector<std::stri
       const auto row = by_measure.find(measure);
       const bool has = row != by_measure.end() && row->second.contains(queue);
       if (has) {
-        std::printf(" %15.1f", median(row->second.at(queue)));
+        const Estimate value = estimate(row->second.at(queue));
+        std::printf(" %9.1f ±%5.1f", value.median, value.half_interval);
       } else {
         std::printf(" %15s", "-");
       }

@@ -30,9 +30,10 @@ class Results {
 
   void add(const Measured& measured);
 
-  /// Prints the medians for one timer count. There is a row per queue, in the given order, and a
-  /// column per measure, in the order of the first values. "-" means that the queue has no value.
-  /// Prints only measures whose names begin with `prefix`.
+  /// Prints the medians for one timer count, and half of the 95 % confidence interval of each
+  /// median. With up to five repetitions, this is half of their range. There is a row per queue, in
+  /// the given order, and a column per measure, in the order of the first values. "-" means that
+  /// the queue has no value. Prints only measures whose names begin with `prefix`.
   void print(std::uint32_t timer_count, const std::vector<std::string>& queues,
              const std::string& prefix = "") const;
 

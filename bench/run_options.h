@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <set>
+#include <span>
 #include <string>
 
 #include "bench/stopwatch.h"
@@ -20,6 +21,7 @@ struct RunOptions {
   std::uint64_t seed = 0;
   double box_seconds = 1;      ///< the time limit of a phase, or a small multiple of it
   std::set<std::string> only;  ///< the selected workloads; empty: all
+  std::span<const Tick> recorded_delays = {};  ///< may be empty
 
   bool wants(const std::string& name) const { return only.empty() || only.contains(name); }
   bool wants_any(std::initializer_list<const char*> names) const {

@@ -21,10 +21,12 @@
 
 namespace detent::bench {
 
-/// The number of timers of a queue, and the pages for the objects of its user.
+/// The number of timers of a queue, and the pages for the objects of its user. `reserve` says
+/// whether the queue may reserve memory for them.
 struct Capacity {
   std::uint32_t timers = 0;
   Pages pages = Pages::small;
+  bool reserve = true;
 };
 
 /// The timers that fired since the last clear. The callback of every queue does this work.

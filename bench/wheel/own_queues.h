@@ -41,7 +41,7 @@ class OwnQueue {
       : queue_(kMake()), timers_(capacity.timers, capacity.pages) {
     DETENT_CHECK(queue_.has_value());
     if constexpr (requires { queue_->reserve(capacity.timers); }) {
-      queue_->reserve(capacity.timers);
+      if (capacity.reserve) queue_->reserve(capacity.timers);
     }
   }
 
@@ -90,7 +90,9 @@ class DenseWheelQueue {
   static constexpr QueueLimits kLimits{};
   static constexpr std::size_t kObjectBytes = 0;
 
-  explicit DenseWheelQueue(const Capacity& capacity) { wheel_.reserve(capacity.timers); }
+  explicit DenseWheelQueue(const Capacity& capacity) {
+    if (capacity.reserve) wheel_.reserve(capacity.timers);
+  }
   void schedule(std::uint32_t id, Tick deadline) { wheel_.schedule(id, deadline); }
   void cancel(std::uint32_t id) { wheel_.cancel(id); }
   void postpone(std::uint32_t id, Tick deadline) { wheel_.postpone(id, deadline); }

@@ -3,23 +3,28 @@
 // u) with u uniform in [0, 1).
 //
 //  - a: schedule timers 0 … n − 1, at U60k and at LU36. The memory was used before: each timer was
-//    scheduled and cancelled once.
+//    scheduled and cancelled once. With fewer than 1 000 timers this is repeated.
+//  - a first: the same at U60k, in a new queue that has reserved nothing. The memory of the timers
+//    was used before.
 //  - b: cancel a random timer and schedule it again
 //  - b3: 64 cancels, then 64 schedules. A queue with calls for many timers uses one call for each.
 //  - b1: cancel distinct random timers
 //  - c: keep-alive: postpone random timers to now + 60 000 while time advances
 //  - g: mixed: cancel and schedule random timers while time advances. A timer that fires is
 //    scheduled again.
+//  - w: a web server: every request has a timeout of 30 000 ticks, and 95 % are cancelled
+//  - t: a game: all timers are due within 100 ticks. A timer that fires is scheduled again.
+//  - r: as g, with recorded delays (recorded_delays.h)
 //  - d: advance tick by tick until all U60k timers have fired
 //  - dL: advance from wake-up to wake-up until all LU36 timers have fired
 //  - e: one timer that is due in an hour, or in a century, with ticks of a millisecond
 //  - f: ask for the next wake-up, while ticking, and while all timers are due in at least 30 000
 //    ticks
 //
-// In c and g, each tick has n / 15 000 operations, and at least one. This is the load if each of n
-// connections sends something every 15 seconds. A phase that takes longer than its time limit stops
-// early, and its figure covers the operations until then. Operations that a queue does not have
-// (QueueLimits) are left out.
+// In c, g and r, each tick has n / 15 000 operations, and at least one. This is the load if each of
+// n connections sends something every 15 seconds. A phase that takes longer than its time limit
+// stops early, and its figure covers the operations until then. Operations that a queue does not
+// have (QueueLimits) are left out.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +58,11 @@ class Workloads {
       schedule_and_jump();
     }
     if (options_.wants("c")) refresh();
+    if (options_.wants("a")) first_fill();
     if (options_.wants_any({"g", "f"})) mixed();
+    if (options_.wants("w")) web();
+    if (options_.wants("t") && Queue::kLimits.fires) game();
+    if (options_.wants("r")) recorded();
     if (options_.wants("f") && Queue::kLimits.has_next) wakeup_of_far_timers();
     if (options_.wants("e") && Queue::kLimits.fires) idle();
     return too_slow_ ? Outcome::too_slow : Outcome::measured;
@@ -86,8 +95,56 @@ class Workloads {
   // page.
   template <class NextDeadline>
   bool refill(Queue& queue, const char* measure, NextDeadline next_deadline) {
+    if (n_ < kFewTimers) return refill_often(queue, measure, next_deadline);
     for (std::uint32_t id = 0; id < n_; ++id) queue.cancel(id);
     return fill(queue, measure, next_deadline);
+  }
+
+  // Reading CPU time takes longer than filling a queue with few timers, so this uses wall time and
+  // the median of many rounds.
+  template <class NextDeadline>
+  bool refill_often(Queue& queue, const char* measure, NextDeadline next_deadline) {
+    std::vector<double> rounds(101);
+    std::vector<double> empty(rounds.size());
+    std::vector<Tick> deadlines(n_);
+    for (std::size_t round = 0; round < rounds.size(); ++round) {
+      for (std::uint32_t id = 0; id < n_; ++id) {
+        queue.cancel(id);
+        deadlines[id] = next_deadline();
+      }
+      empty[round] = Stopwatch().wall_seconds();
+      const Stopwatch watch;
+      for (std::uint32_t id = 0; id < n_; ++id) queue.schedule(id, deadlines[id]);
+      rounds[round] = watch.wall_seconds();
+    }
+    record_(measure, std::max(0.0, median(rounds) - median(empty)) * 1e9 / n_);
+    return true;
+  }
+
+  static double median(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  }
+
+  // One queue after the other, because an event loop under virtual time allows only one at a time.
+  void first_fill() {
+    if (too_slow_) return;
+    Rng random(6'000 + options_.seed);
+    Capacity capacity = options_.capacity;
+    capacity.reserve = false;
+    std::vector<Tick> deadlines(n_);
+    for (Tick& deadline : deadlines) deadline = u60k(random);
+    std::vector<double> rounds(std::clamp(4 * kFewTimers / n_, 1u, 101u));
+    std::vector<double> empty(rounds.size());
+    for (std::size_t round = 0; round < rounds.size(); ++round) {
+      Queue queue(capacity);
+      empty[round] = Stopwatch().wall_seconds();
+      const Stopwatch watch;
+      for (std::uint32_t id = 0; id < n_; ++id) queue.schedule(id, deadlines[id]);
+      rounds[round] = n_ < 10 * kFewTimers ? watch.wall_seconds() : watch.seconds();
+    }
+    record_("a first", std::max(0.0, median(rounds) - median(empty)) * 1e9 / n_);
   }
 
   void schedule_churn_expire() {
@@ -128,6 +185,7 @@ class Workloads {
 
   void churn_in_batches(Queue& queue, Rng& random, std::span<const std::uint32_t> ids) {
     constexpr std::uint32_t kBatch = 64;
+    if (ids.size() <= kBatch) return;
     const std::uint32_t starts = static_cast<std::uint32_t>(ids.size()) - kBatch;
     std::uint64_t done = 0;
     std::vector<Armed> armed(kBatch);
@@ -205,29 +263,76 @@ class Workloads {
   }
 
   void mixed() {
-    Rng random(4'000 + options_.seed);
+    const auto delay = [](Rng& random) { return u60k(random); };
+    steadily("g mixed", {.seed = 4'000, .rate = 1.0 * operations_per_tick(), .boxes = 1.5}, delay,
+             [this](Queue& queue, Rng& random, Tick now) {
+               if (options_.wants("f") && Queue::kLimits.has_next) {
+                 wakeup_while_ticking(queue, random, now);
+               }
+             });
+  }
+
+  // A request ends at random, after 10 000 ticks on average. Of all requests, e^−3 take longer than
+  // 30 000 ticks: these are the 5 % whose timeout fires.
+  void web() {
+    steadily("w web", {.seed = 7'000, .rate = n_ / 10'000.0}, [](Rng&) { return Tick{30'000}; });
+  }
+
+  void game() {
+    steadily("t game", {.seed = 8'000}, [](Rng& random) { return 1 + random.below(100); });
+  }
+
+  void recorded() {
+    const std::span<const Tick> delays = options_.recorded_delays;
+    if (delays.empty() || std::ranges::max(delays) >= Queue::kLimits.span) return;
+    steadily("r recorded", {.seed = 9'000, .rate = 1.0 * operations_per_tick()},
+             [delays](Rng& random) {
+               return delays[random.below(static_cast<std::uint32_t>(delays.size()))];
+             });
+  }
+
+  struct Load {
+    std::uint64_t seed = 0;
+    double rate = 0;  // random timers that are cancelled and scheduled again in each tick
+    double boxes = 1;
+  };
+  static constexpr auto kNoMore = [](Queue&, Rng&, Tick) {};
+
+  // Ticks with the same load. A timer that fires is scheduled again. Then calls `more(queue,
+  // random, now)`.
+  template <class NextDelay, class More = decltype(kNoMore)>
+  void steadily(const char* measure, const Load& load, NextDelay next_delay,
+                const More& more = kNoMore) {
+    Rng random(load.seed + options_.seed);
     Queue queue(options_.capacity);
-    if (!fill(queue, nullptr, [&] { return u60k(random); })) return;
+    if (!fill(queue, nullptr, [&] { return next_delay(random); })) return;
     std::uint64_t operations = 0;
+    double due = 0;
     Tick now = 0;
     const Stopwatch watch;
     while (now < 60'000) {
-      for (std::uint32_t i = operations_per_tick(); i > 0; --i) {
+      for (due += load.rate; due >= 1; --due) {
         const std::uint32_t id = random.below(n_);
         queue.cancel(id);
-        queue.schedule(id, now + u60k(random));
+        queue.schedule(id, now + next_delay(random));
+        ++operations;
       }
       ++now;
-      operations += operations_per_tick() + tick_and_rearm(queue, random, now);
-      if (now % 64 == 0 && options_.over(watch, 1.5)) break;
+      operations += tick_and_rearm(queue, random, now, next_delay);
+      if (now % 64 == 0 && options_.over(watch, load.boxes)) break;
     }
-    record_("g mixed", watch.nanoseconds_each(static_cast<double>(operations)));
-    if (options_.wants("f") && Queue::kLimits.has_next) wakeup_while_ticking(queue, random, now);
+    if (operations != 0) {
+      record_(measure, watch.nanoseconds_each(static_cast<double>(operations)));
+    }
+    more(queue, random, now);
   }
 
-  std::size_t tick_and_rearm(Queue& queue, Rng& random, Tick now) {
+  template <class NextDelay>
+  std::size_t tick_and_rearm(Queue& queue, Rng& random, Tick now, NextDelay next_delay) {
     const std::size_t fired = advance(queue, now);
-    for (std::size_t i = 0; i < fired; ++i) queue.schedule(fired_.ids[i], now + u60k(random));
+    for (std::size_t i = 0; i < fired; ++i) {
+      queue.schedule(fired_.ids[i], now + next_delay(random));
+    }
     return fired;
   }
 
@@ -242,7 +347,7 @@ class Workloads {
     int ticks = 0;
     while (ticks < 1'000 && seconds < options_.box_seconds) {
       ++ticks;
-      tick_and_rearm(queue, random, ++now);
+      tick_and_rearm(queue, random, ++now, u60k);
       const Stopwatch watch;
       ask_wakeup(queue, kCallsPerTick);
       seconds += watch.seconds();
@@ -310,6 +415,7 @@ class Workloads {
 
   const RunOptions& options_;
   const Record& record_;
+  static constexpr std::uint32_t kFewTimers = 1'000;
   std::uint32_t n_;
   Fired fired_;
   bool too_slow_ = false;

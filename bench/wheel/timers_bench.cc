@@ -3,11 +3,13 @@
 //
 //     timers_bench [--n 10k,1m,10m] [--reps 3] [--only a,g] [--queues TimerWheel,libuv] [--box 1]
 //                  [--sweep 100,1k,10k,100k,1m] [--huge] [--csv FILE] [--quick]
+//     DETENT_TRACE=FILE timers_bench --n 1,100,1k,10k,100k,1m,10m     every size, also workload r
 //
 // timer_workloads.h describes the workloads, and timer_sweep.h describes --sweep. Each queue must
 // first show that it fires in time. Then the repetitions of the queues are interleaved on one core:
 // one to warm up, and `reps` to measure. The tables show medians, in nanoseconds of thread CPU
-// time. With --huge, the timers and all memory from malloc are on pages of 2 MiB.
+// time, and half of their 95 % confidence interval. With --huge, the timers and all memory from
+// malloc are on pages of 2 MiB.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +26,7 @@
 #include "bench/wheel/contender.h"
 #include "bench/wheel/own_contenders.h"
 #include "bench/wheel/peers.h"
+#include "bench/wheel/recorded_delays.h"
 
 namespace detent::bench {
 namespace {
@@ -37,6 +40,7 @@ struct Options {
   double box_seconds = 1;
   Pages pages = Pages::small;
   Tick verified_ticks = 150'000;
+  std::vector<Tick> recorded_delays = bench::recorded_delays();
   std::string csv = "timers_bench.csv";
 };
 
@@ -101,7 +105,8 @@ void run_all(const Options& options, std::uint32_t timer_count, std::vector<Cont
     const RunOptions run{.capacity = {.timers = timer_count, .pages = options.pages},
                          .seed = repetition,
                          .box_seconds = options.box_seconds * (warming_up ? 0.25 : 1),
-                         .only = options.only};
+                         .only = options.only,
+                         .recorded_delays = options.recorded_delays};
     std::erase_if(queues, [&](const Contender& queue) {
       const Record record = [&](const std::string& measure, double value) {
         if (!warming_up) results.add({timer_count, queue.name, measure, repetition, value});
@@ -115,8 +120,10 @@ void run_all(const Options& options, std::uint32_t timer_count, std::vector<Cont
   }
   // CPU time and wall time show how much of the core other programs used. Their data fills the
   // caches.
-  std::printf("n = %u, median of %u, ns (bytes: bytes a timer; wake-ups: count), pages of %s\n",
-              timer_count, options.repetitions, name_of(options.pages));
+  std::printf(
+      "n = %u, median of %u ± half of its 95 %% interval, ns (bytes: bytes a timer; wake-ups: "
+      "count), pages of %s\n",
+      timer_count, options.repetitions, name_of(options.pages));
   std::printf("a dependent random line: %.1f ns; this process had %.0f %% of its core\n",
               dependent_line_nanoseconds(timer_count),
               100 * cpu.seconds() / std::max(cpu.wall_seconds(), 1e-9));
@@ -140,7 +147,7 @@ bool verify(const Options& options, const std::vector<Contender>& queues) {
 [[noreturn]] void usage() {
   std::fprintf(stderr,
                "usage: timers_bench [--n 10k,1m,10m | --sweep 100,1k,10k,100k,1m] [--reps 3]"
-               "\n                    [--only a,b,b1,b3,c,d,dL,e,f,g] [--queues NAME,NAME]"
+               "\n                    [--only a,b,b1,b3,c,d,dL,e,f,g,r,t,w] [--queues NAME,NAME]"
                "\n                    [--box SECONDS] [--huge] [--csv FILE] [--quick]\nqueues:");
   for (const std::string& name : names_of(contenders({}))) {
     std::fprintf(stderr, " %s", name.c_str());
@@ -164,7 +171,7 @@ Options parse(const std::vector<std::string>& arguments) {
   };
   const bool understood = read_arguments(
       arguments, {{"--quick", quick}, {"--huge", [&] { options.pages = Pages::huge; }}},
-      {{"--n", into(options.timer_counts)},
+      {{"--n", into(options.timer_counts, 1)},
        {"--sweep", read_sweep},
        {"--reps", repetitions_into(options.repetitions)},
        {"--only", into(options.only)},

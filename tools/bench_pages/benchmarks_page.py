@@ -7,8 +7,25 @@ from bench_pages.blocks import Image, Paragraph, Table
 from bench_pages.charts import line_chart
 from bench_pages.figures import figure, size
 
+# Measure of timers_bench → name of its chart, and what it measures.
+WORKLOADS = {
+    "a first": ("first", "schedule, in a new wheel"),
+    "a U60k": ("schedule", "schedule"),
+    "b churn": ("churn", "cancel and schedule"),
+    "b1 cancel": ("cancel", "cancel"),
+    "c refresh": ("refresh", "keep-alive"),
+    "d expire": ("expire", "expire tick by tick"),
+    "g mixed": ("mixed", "mixed load"),
+    "w web": ("web", "web server, 95 % cancelled"),
+    "t game": ("game", "game, all due within 100 ticks"),
+    "r recorded": ("recorded", "mixed load with recorded delays"),
+}
+WHEELS = ("TimerWheel", "DenseWheel", "FifoTimerWheel", "HeapQueue", "libuv")
 # Chart → its title, the benchmark, the columns, the measures, and the axes.
 CHARTS = {
+    **{f"workload-{name}": (f"{text[0].upper()}{text[1:]}: CPU time, by the number of timers",
+                            "timers_workloads", WHEELS, (measure,), ("timers", "ns"))
+       for measure, (name, text) in WORKLOADS.items()},
     "growth-core": ("Wheels: CPU time per operation, by the number of pending timers",
                     "timers_growth", ("TimerWheel", "DenseWheel", "libev"),
                     ("schedule", "cancel", "fire"), ("timers pending", "ns")),
@@ -85,7 +102,11 @@ def charts(kept):
             for measure in measures:
                 points = [(max(at, 1), max(value, 0.1))
                           for at, value in kept_lines.get(who, {}).get(measure, ())]
-                label = measure.removesuffix(" us") if len(whose) == 1 else f"{who} {measure}"
+                label = f"{who} {measure}"
+                if len(whose) == 1:
+                    label = measure.removesuffix(" us")
+                elif len(measures) == 1:
+                    label = who
                 if len(points) > 1:
                     lines[label] = points
         if lines:

@@ -162,7 +162,7 @@ def keep(kept, targets, figures, runs):
 
 
 # The benchmarks whose results are kept as lines, for charts of cost against size.
-GROWTH = ("growth_bench", "timers_growth")
+GROWTH = ("growth_bench", "timers_growth", "timers_workloads")
 
 
 def problem_of(run):
