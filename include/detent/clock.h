@@ -4,7 +4,7 @@
 // Monotonic time and wall time have different types, so they cannot be mixed. Monotonic time only
 // moves forward, and waiting uses it. People and disks use wall time, which can be stepped at any
 // moment. Threads also wait through the clock. Under a ManualClock waiting takes no real time, and
-// the test decides when a thread wakes. Only src/base/clock.cc reads the machine's clocks.
+// the test decides when a thread wakes. Only src/base/machine_time.cc reads the machine's clocks.
 #pragma once
 
 #include <chrono>

@@ -42,6 +42,7 @@
 #include <ratio>
 
 #include "detent/advance.h"
+#include "detent/budget.h"
 #include "detent/check.h"
 #include "detent/clock.h"
 #include "detent/internal/saturate.h"
@@ -50,17 +51,6 @@
 #include "detent/tick.h"
 
 namespace detent {
-
-/// The limits of one call of `run_ready`. By default there is no limit.
-struct Budget {
-  /// The largest number of timers fired or moved, including a wheel's cascades. Never exceeded.
-  /// With 0, `run_ready` does no work.
-  std::size_t count = kNoLimit;
-  /// The longest time on the drive's clock. The drive reads the clock between timers, so one timer
-  /// can exceed this limit; `run_ready` documents by how much. At least one timer is always
-  /// handled, so that the loop makes progress.
-  std::chrono::nanoseconds time = std::chrono::nanoseconds::max();
-};
 
 /// A clock as std::chrono has it: a type with a static now(). Its ticks are not finer than
 /// nanoseconds.
@@ -178,7 +168,7 @@ class QueueDrive {
   std::optional<std::chrono::nanoseconds> time_to_next() const noexcept {
     const std::optional<Tick> tick = queue_.next_wakeup();
     if (!tick) return std::nullopt;
-    return distance(clock_.now(), scale_.time_of(*tick));
+    return internal::time_between(clock_.now(), scale_.time_of(*tick));
   }
   /// As time_to_next, but returns an instant, for timers that take an absolute time (timerfd's
   /// TFD_TIMER_ABSTIME). The instant stays valid however long it takes to set such a timer. If a
@@ -240,14 +230,15 @@ class QueueDrive {
       if (!one.more || left == 0) return all;
       const MonotonicTime before = now;
       now = clock_.now();
-      if (one.fired > 0) cost_ = distance(before, now) / static_cast<Nanoseconds::rep>(one.fired);
+      if (one.fired > 0)
+        cost_ = internal::time_between(before, now) / static_cast<Nanoseconds::rep>(one.fired);
       if (now >= end) return all;
     }
   }
 
   std::size_t batch_within(MonotonicTime now, MonotonicTime end) const noexcept {
     if (cost_ == Nanoseconds::zero()) return kLongestBatch;
-    const auto affordable = static_cast<std::size_t>(distance(now, end) / 2 / cost_);
+    const auto affordable = static_cast<std::size_t>(internal::time_between(now, end) / 2 / cost_);
     return std::clamp<std::size_t>(affordable, 1, kLongestBatch);
   }
 
@@ -272,16 +263,6 @@ class QueueDrive {
     // next tick.
     if (wait == Nanoseconds::zero()) return scale_.tick_at_or_before(now);
     return scale_.tick_at_or_after(internal::saturating_add(now, wait));
-  }
-
-  // The time from one instant to a later instant; zero if `to` is not later. Unsigned, because the
-  // distance between the ends of the time line has one bit more than a duration.
-  static Nanoseconds distance(MonotonicTime from, MonotonicTime to) noexcept {
-    if (to <= from) return Nanoseconds::zero();
-    const std::uint64_t count = static_cast<std::uint64_t>(to.time_since_epoch().count()) -
-                                static_cast<std::uint64_t>(from.time_since_epoch().count());
-    const auto most = static_cast<std::uint64_t>(Nanoseconds::max().count());
-    return Nanoseconds{static_cast<Nanoseconds::rep>(std::min(count, most))};
   }
 
   Q& queue_;

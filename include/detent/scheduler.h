@@ -49,6 +49,7 @@
 #include <vector>
 
 #include "detent/clock.h"
+#include "detent/drain.h"
 #include "detent/internal/saturate.h"
 #include "detent/periodic.h"
 #include "detent/recurring.h"
@@ -68,26 +69,6 @@ namespace internal {
 class SchedulerImpl;
 class WakeupTimer;
 }  // namespace internal
-
-/// The treatment of pending timers by `stop`. `drop` and `hand_back` are equally strong. Both are
-/// stronger than `run_due`, and `run_due` is stronger than `run_pending`.
-enum class Drain : std::uint8_t {
-  drop,         // destroys their jobs
-  run_due,      // runs the due jobs, then drops the other timers
-  run_pending,  // runs each timer at its time, but drops periodic and recurring timers
-  hand_back,    // returns the timers to the caller
-};
-
-/// A timer that `stop` handed back.
-struct PendingJob {
-  MonotonicTime deadline;
-  std::optional<WallTime> date;  // set if the timer was scheduled for a date
-  Job job;  // takes no argument; passes the key (keyed) or the next occurrence (recurring) itself
-  // `count` in these two options is the number of remaining runs; 0 (no limit) stays 0.
-  std::optional<PeriodicOptions> periodic;    // set for a periodic timer
-  std::optional<RecurringOptions> recurring;  // set for a recurring timer
-  std::string name;                           // for a keyed timer, its key
-};
 
 /// The job of a keyed timer: a callable of `void(std::string_view key)`, or of `void()`.
 class KeyedJob {

@@ -94,6 +94,12 @@ struct SchedulerOptions {
   /// step. The driver does this only while timers for dates are pending. Zero: only when the driver
   /// is awake for another reason.
   std::chrono::nanoseconds wall_check = std::chrono::seconds{1};
+  /// How long before the next deadline the driver wakes up. It then reads the clock again and again
+  /// until the deadline. So jobs are not late by the time that the kernel needs to wake a thread
+  /// (typically 5 to 50 us), if `spin` is longer than this time. The price is up to `spin` of CPU
+  /// time for each wake-up. If jobs must start within 5 us, take 50 us, and a `resolution` of 1 us.
+  /// Requires: not negative. With a ManualClock, the driver spins until the test moves the clock.
+  std::chrono::nanoseconds spin{};
   /// The seed of random choices: PeriodicOptions::jitter and SlackUse::fill_valleys. No value: the
   /// seed is random.
   std::optional<std::uint64_t> seed = std::nullopt;

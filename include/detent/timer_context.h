@@ -30,10 +30,10 @@ class TimerContext {
   friend class RecurringJob;
   /// Finds the timer that runs the callable at `called` on this thread. There may be no such timer.
   explicit TimerContext(const void* called) noexcept;
-  explicit TimerContext(std::pair<internal::SchedulerShard*, internal::TimerId> run) noexcept
-      : shard_(run.first), id_(run.second) {}
+  explicit TimerContext(std::pair<internal::TimerOwner*, internal::TimerId> run) noexcept
+      : owner_(run.first), id_(run.second) {}
 
-  internal::SchedulerShard* shard_;  // null: no timer calls the job
+  internal::TimerOwner* owner_;  // null: no timer calls the job
   internal::TimerId id_;
 };
 

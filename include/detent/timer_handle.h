@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
+#include <utility>
 
 #include "detent/clock.h"
 #include "detent/internal/saturate.h"
@@ -12,8 +12,9 @@ namespace detent {
 
 namespace internal {
 
+class LocalTimers;
 class SchedulerCore;
-class SchedulerShard;
+class TimerOwner;
 
 /// Names one timer of one shard, unambiguously for all time. An index can be reused; a generation
 /// is never reused.
@@ -35,17 +36,27 @@ enum class CancelResult : std::uint8_t {
 
 /// Owns one timer: destroying the handle cancels the timer. Movable, not copyable. A handle may
 /// outlive its scheduler; its functions then have no effect. Thread-compatible. Its functions take
-/// the scheduler's lock for a short time. They may be called from inside any job, including the
-/// timer's own job.
+/// the lock of a Scheduler for a short time. The handle of a LocalScheduler takes no lock, and
+/// belongs to the thread of the loop. The functions may be called from inside any job, including
+/// the timer's own job.
 class [[nodiscard]] TimerHandle {
  public:
   /// Holds no timer. Every function reports that there is no timer.
   TimerHandle() noexcept = default;
   /// Cancels the timer. Does not wait for a running job; see cancel_and_wait.
-  ~TimerHandle();
-  TimerHandle(TimerHandle&& other) noexcept;
+  ~TimerHandle() {
+    if (owner_ != nullptr) give_up();
+  }
+  TimerHandle(TimerHandle&& other) noexcept
+      : owner_(std::exchange(other.owner_, nullptr)), id_(std::exchange(other.id_, {})) {}
   /// Cancels the timer that this handle held.
-  TimerHandle& operator=(TimerHandle&& other) noexcept;
+  TimerHandle& operator=(TimerHandle&& other) noexcept {
+    if (this == &other) return *this;
+    const TimerHandle old(std::move(*this));
+    owner_ = std::exchange(other.owner_, nullptr);
+    id_ = std::exchange(other.id_, {});
+    return *this;
+  }
 
   /// Cancels the timer. The result `cancelled` means that the job has been destroyed. After any
   /// result except `running`, the handle is empty. O(1).
@@ -90,15 +101,20 @@ class [[nodiscard]] TimerHandle {
   /// Returns true if the handle holds a timer, pending, running or over. Returns false if the
   /// scheduler refused the timer, after `release`, and after `cancel` with another result than
   /// `running`.
-  explicit operator bool() const noexcept { return shard_ != nullptr; }
+  explicit operator bool() const noexcept { return owner_ != nullptr; }
 
  private:
+  friend class internal::LocalTimers;
   friend class internal::SchedulerCore;
-  TimerHandle(std::shared_ptr<internal::SchedulerShard> shard, internal::TimerId id) noexcept;
+  /// Takes a share of `owner` that the caller has counted.
+  TimerHandle(internal::TimerOwner& owner, internal::TimerId id) noexcept
+      : owner_(&owner), id_(id) {}
+  void give_up() noexcept;
   bool move_to(std::chrono::nanoseconds delay) noexcept;
 
-  // Owned by the scheduler and by its handles together, so that a handle may outlive the scheduler.
-  std::shared_ptr<internal::SchedulerShard> shard_;
+  // The scheduler and its handles own the owner together, so that a handle may outlive the
+  // scheduler. The owner counts its handles.
+  internal::TimerOwner* owner_ = nullptr;
   internal::TimerId id_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "detent/check.h"
+#include "detent/internal/machine_time.h"
 
 namespace detent {
 
@@ -67,13 +68,8 @@ void use_finest_timer_slack() {
 
 }  // namespace
 
-MonotonicTime SystemClock::now() const noexcept {
-  return MonotonicTime{std::chrono::steady_clock::now().time_since_epoch()};
-}
-
-WallInstant SystemClock::wall_now() const noexcept {
-  return WallInstant{std::chrono::system_clock::now().time_since_epoch()};
-}
+MonotonicTime SystemClock::now() const noexcept { return internal::machine_time(); }
+WallInstant SystemClock::wall_now() const noexcept { return internal::machine_wall_time(); }
 
 bool SystemClock::wait(Doorbell& bell, std::optional<MonotonicTime> until) noexcept {
   use_finest_timer_slack();

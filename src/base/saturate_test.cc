@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
 #include <ratio>
 
@@ -33,6 +34,29 @@ TEST(SaturateToNanoseconds, StopsAtBothEnds) {
   EXPECT_EQ(saturate_to_nanoseconds(std::chrono::duration<double>{1e30}), nanoseconds::max());
   const double not_a_number = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(saturate_to_nanoseconds(std::chrono::duration<double>{not_a_number}), 0ns);
+}
+
+TEST(SaturateToNanoseconds, TakesWholeNumbersOfEachUnit) {
+  using Small = std::chrono::duration<std::uint8_t>;
+  using Unsigned = std::chrono::duration<std::uint64_t, std::micro>;
+  EXPECT_EQ(saturate_to_nanoseconds(Small{255}), 255s);
+  EXPECT_EQ(saturate_to_nanoseconds(Unsigned{7}), 7us);
+  EXPECT_EQ(saturate_to_nanoseconds(Unsigned::max()), nanoseconds::max());
+  const std::chrono::microseconds most{nanoseconds::max().count() / 1'000};
+  EXPECT_EQ(saturate_to_nanoseconds(most), nanoseconds{most});
+  EXPECT_EQ(saturate_to_nanoseconds(most + 1us), nanoseconds::max());
+}
+
+TEST(TimeBetween, StopsAtZeroAndAtTheLongestTime) {
+  constexpr MonotonicTime kZero{};
+  EXPECT_EQ(time_between(kZero, kZero + 5ns), 5ns);
+  EXPECT_EQ(time_between(kZero + 5ns, kZero), 0ns);
+  EXPECT_EQ(time_between(MonotonicTime::min(), MonotonicTime::max()), nanoseconds::max());
+}
+
+TEST(SaturatingSubtract, StopsAtTheBeginning) {
+  EXPECT_EQ(saturating_subtract(MonotonicTime{5ns}, 7ns), MonotonicTime{-2ns});
+  EXPECT_EQ(saturating_subtract(MonotonicTime::min() + 5ns, 7ns), MonotonicTime::min());
 }
 
 TEST(ToMonotonicTime, RoundsToNanoseconds) {

@@ -21,6 +21,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "detent/check.h"
@@ -30,7 +31,7 @@ namespace detent {
 /// A value of a slab. It is constructed from its index and stores the index.
 template <class T>
 concept SlabValue = requires(const T& value, std::uint32_t index) {
-  T{.index = index};
+  T{index};
   { value.index } -> std::convertible_to<std::uint32_t>;
 };
 
@@ -50,12 +51,15 @@ class Slab {
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
 
-  /// Creates a value, T{.index = …}. Its address and index stay the same. At most one call in 64
+  /// Creates a value, T{index, args…}. Its address and index stay the same. At most one call in 64
   /// allocates memory.
-  T& emplace();
+  template <class... Args>
+  T& emplace(Args&&... args);
 
   /// Destroys the value with this index. Requires: the value exists.
-  void erase(std::uint32_t index) noexcept;
+  void erase(std::uint32_t index) noexcept { erase((*this)[index]); }
+  /// As above, for a value of this slab.
+  void erase(T& value) noexcept;
 
   /// The value with this index, which may be any number; null if there is none.
   T* find(std::uint32_t index) const noexcept {
@@ -113,7 +117,8 @@ class Slab {
   struct Values {
     std::array<Slot, kChunkSize> slots;
   };
-  struct Chunk {
+  // Its size is a power of two, so that finding a chunk needs no multiplication.
+  struct alignas(32) Chunk {
     std::unique_ptr<Values> values;  // null: the memory was freed
     std::uint64_t free = kAllFree;   // one bit per slot; 1 means free
     std::uint32_t open_index = 0;    // the chunk's position in open_, if it is there
@@ -127,11 +132,13 @@ class Slab {
   }
 
   void add_chunk();
+  void leave_empty(std::uint32_t number) noexcept;
   void add_open(std::uint32_t number) noexcept;
   void remove_open(std::uint32_t number) noexcept;
 
   std::vector<Chunk> chunks_;
-  std::vector<std::uint32_t> open_;
+  std::vector<std::uint32_t> open_;  // its first open_count_ numbers; it has room for all chunks
+  std::uint32_t open_count_ = 0;
   std::vector<std::uint32_t> bare_;
   std::optional<std::uint32_t> spare_;
   std::size_t size_ = 0;
@@ -143,35 +150,46 @@ Slab<T>::~Slab() {
 }
 
 template <class T>
-T& Slab<T>::emplace() {
+template <class... Args>
+T& Slab<T>::emplace(Args&&... args) {
   static_assert(SlabValue<T>);
-  if (open_.empty()) add_chunk();
-  const std::uint32_t number = open_.back();
+  if (open_count_ == 0) [[unlikely]]
+    add_chunk();
+  const std::uint32_t number = open_[open_count_ - 1];
   Chunk& chunk = chunks_[number];
-  const std::uint32_t place = lowest(chunk.free);
-  T* const value = new (&chunk.values->slots[place].value) T{.index = number * kChunkSize + place};
-  chunk.free &= chunk.free - 1;
-  if (chunk.free == 0) open_.pop_back();
-  if (spare_ == number) spare_.reset();
+  const std::uint64_t free = chunk.free;
+  const std::uint32_t place = lowest(free);
+  T* const value = new (&chunk.values->slots[place].value)
+      T{number * kChunkSize + place, std::forward<Args>(args)...};
+  chunk.free = free & (free - 1);
+  if (chunk.free == 0) --open_count_;
+  if (free == kAllFree) spare_.reset();
   ++size_;
   return *value;
 }
 
 template <class T>
-void Slab<T>::erase(std::uint32_t index) noexcept {
-  std::destroy_at(&(*this)[index]);
+void Slab<T>::erase(T& value) noexcept {
+  const std::uint32_t index = value.index;
+  std::destroy_at(&value);
   const std::uint32_t number = index / kChunkSize;
   Chunk& chunk = chunks_[number];
   if (chunk.free == 0) add_open(number);
   chunk.free |= bit_of(index);
   --size_;
-  if (chunk.free != kAllFree) return;
+  if (chunk.free == kAllFree) [[unlikely]]
+    leave_empty(number);
+}
+
+/// Keeps an empty chunk as the spare, or frees its memory.
+template <class T>
+void Slab<T>::leave_empty(std::uint32_t number) noexcept {
   if (!spare_) {
     spare_ = number;
     return;
   }
   remove_open(number);
-  chunk.values.reset();
+  chunks_[number].values.reset();
   bare_.push_back(number);
 }
 
@@ -181,9 +199,9 @@ void Slab<T>::add_chunk() {
   if (bare_.empty()) {
     const std::size_t count = chunks_.size() + 1;
     DETENT_CHECK(count <= std::numeric_limits<std::uint32_t>::max() / kChunkSize);
-    if (open_.capacity() < count || bare_.capacity() < count) {
-      // Reserve a place for the number of every chunk, so that `erase` never allocates.
-      open_.reserve(2 * count);
+    if (open_.size() < count) {
+      // A place for the number of every chunk, so that `erase` never allocates.
+      open_.resize(2 * count);
       bare_.reserve(2 * count);
     }
     chunks_.emplace_back();
@@ -197,16 +215,15 @@ void Slab<T>::add_chunk() {
 
 template <class T>
 void Slab<T>::add_open(std::uint32_t number) noexcept {
-  chunks_[number].open_index = static_cast<std::uint32_t>(open_.size());
-  open_.push_back(number);
+  chunks_[number].open_index = open_count_;
+  open_[open_count_++] = number;
 }
 
 template <class T>
 void Slab<T>::remove_open(std::uint32_t number) noexcept {
   const std::uint32_t index = chunks_[number].open_index;
-  open_[index] = open_.back();
+  open_[index] = open_[--open_count_];
   chunks_[open_[index]].open_index = index;
-  open_.pop_back();
 }
 
 template <class T>
@@ -226,9 +243,9 @@ void Slab<T>::check_invariants() const noexcept {
     DETENT_CHECK((chunk.free == kAllFree) == (spare_ == number));
     if (chunk.free == 0) continue;
     ++open;
-    DETENT_CHECK(chunk.open_index < open_.size() && open_[chunk.open_index] == number);
+    DETENT_CHECK(chunk.open_index < open_count_ && open_[chunk.open_index] == number);
   }
-  DETENT_CHECK(size == size_ && open == open_.size() && bare == bare_.size());
+  DETENT_CHECK(size == size_ && open == open_count_ && bare == bare_.size());
 }
 
 }  // namespace detent

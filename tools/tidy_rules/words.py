@@ -10,7 +10,7 @@ import re
 from tidy_rules.source import Finding
 
 RULES = {
-    "clock": "time is read and waited for through Clock; only src/base/clock.cc asks the machine",
+    "clock": "time is read and waited for through Clock; only machine_time.cc asks the machine",
     "random": "random numbers come from Rng (src/base/rng.h), seeded; only src/base/rng.cc asks "
               "the machine for a seed",
     "mutex": "mutexes are Mutex and CondVar of src/base/mutex.h, which clang checks",
@@ -38,7 +38,7 @@ MUTEX = re.compile(r"\bstd\s*::\s*(?:(?:recursive_|shared_|timed_|recursive_time
 # rule, what breaks it, the files that may, what to do instead. bench/ measures with its own clocks
 # and beside other people's locks; the others are the seams themselves.
 BANNED = (
-    ("clock", CLOCK, ("src/base/clock.cc", "bench/"),
+    ("clock", CLOCK, ("src/base/machine_time.cc", "bench/"),
      "take a Clock& (detent/clock.h), in tests a ManualClock"),
     ("random", RANDOM, ("src/base/rng.cc", "bench/", "examples/"),
      "use Rng (src/base/rng.h) with a seed"),

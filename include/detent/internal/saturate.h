@@ -3,8 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
+#include <cstdint>
 #include <ratio>
 #include <type_traits>
+#include <utility>
 
 #include "detent/clock.h"
 
@@ -16,6 +19,15 @@ template <class Rep, class Period>
 constexpr std::chrono::nanoseconds saturate_to_nanoseconds(
     std::chrono::duration<Rep, Period> duration) noexcept {
   using std::chrono::nanoseconds;
+  using Factor = std::ratio_divide<Period, std::nano>;
+  if constexpr (std::integral<Rep> && Factor::den == 1) {
+    // Most delays are whole numbers of a unit. Without floating point, the conversion takes a
+    // nanosecond instead of several.
+    constexpr nanoseconds::rep kMost = nanoseconds::max().count() / Factor::num;
+    if (duration.count() <= 0) return nanoseconds::zero();
+    if (std::cmp_greater(duration.count(), kMost)) return nanoseconds::max();
+    return nanoseconds{static_cast<nanoseconds::rep>(duration.count()) * Factor::num};
+  }
   using Wide = std::chrono::duration<long double, std::nano>;
   const Wide wide(duration);
   if (!(wide > Wide::zero())) return nanoseconds::zero();
@@ -80,6 +92,23 @@ constexpr MonotonicTime saturating_add(MonotonicTime time,
                                        std::chrono::nanoseconds delay) noexcept {
   const bool fits = time.time_since_epoch().count() <= 0 || delay <= MonotonicTime::max() - time;
   return fits ? time + delay : MonotonicTime::max();
+}
+
+/// Returns `time` - `delay`, at least MonotonicTime::min(). Requires: delay >= 0.
+constexpr MonotonicTime saturating_subtract(MonotonicTime time,
+                                            std::chrono::nanoseconds delay) noexcept {
+  return time < MonotonicTime::min() + delay ? MonotonicTime::min() : time - delay;
+}
+
+/// Returns the time from one instant to a later instant; zero if `to` is not later. Unsigned
+/// inside, because the distance between the ends of the time line has one bit more than a duration.
+constexpr std::chrono::nanoseconds time_between(MonotonicTime from, MonotonicTime to) noexcept {
+  using std::chrono::nanoseconds;
+  if (to <= from) return nanoseconds::zero();
+  const std::uint64_t count = static_cast<std::uint64_t>(to.time_since_epoch().count()) -
+                              static_cast<std::uint64_t>(from.time_since_epoch().count());
+  const auto most = static_cast<std::uint64_t>(nanoseconds::max().count());
+  return nanoseconds{static_cast<nanoseconds::rep>(count < most ? count : most)};
 }
 
 }  // namespace detent::internal

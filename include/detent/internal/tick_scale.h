@@ -33,6 +33,9 @@ class TickScale {
     return std::chrono::nanoseconds{static_cast<std::int64_t>(unit_)};
   }
 
+  /// Returns the beginning of tick 0.
+  MonotonicTime start() const noexcept { return start_; }
+
   /// Returns the first tick at or after `deadline`; 0 if the deadline is before the start.
   Tick tick_at_or_after(MonotonicTime deadline) const noexcept {
     const Tick nanoseconds = since_start(deadline);

@@ -232,13 +232,13 @@ TimerGroup::~TimerGroup() {
 TimerHandle TimerGroup::schedule_after_ns(nanoseconds delay, Job job, const TimerOptions& options,
                                           SourceLocation where) {
   const internal::DueTime due = impl_->core().due_after(delay);
-  return impl_->core().schedule(impl_->one_shot(std::move(job), due, options, where));
+  return impl_->core().schedule(internal::one_shot_timer(std::move(job), due, options, where));
 }
 
 TimerHandle TimerGroup::schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options,
                                     SourceLocation where) {
   const internal::DueTime due = impl_->core().due_by(deadline);
-  return impl_->core().schedule(impl_->one_shot(std::move(job), due, options, where));
+  return impl_->core().schedule(internal::one_shot_timer(std::move(job), due, options, where));
 }
 
 TimerHandle TimerGroup::schedule_every(const PeriodicOptions& periodic, PeriodicJob job,

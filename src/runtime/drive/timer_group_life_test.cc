@@ -209,7 +209,7 @@ TEST(TimerGroupLifeDeathTest, DestroyingItInsideItsOwnJobIsABug) {
         group->schedule_after(1s, [&] { group.reset(); }).release();
         simulation.run_for(1min);
       },
-      "is_inside_job_of");
+      "of_scheduler");
 }
 
 // ---- No lost wake-up ----------------------------------------------------------------------------

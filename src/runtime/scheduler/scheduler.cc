@@ -9,12 +9,12 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "detent/check.h"
+#include "detent/internal/saturate.h"
 #include "runtime/scheduler/scheduler_impl.h"
 
 namespace detent {
 
 using internal::SchedulerCore;
-using internal::SchedulerShard;
 using internal::Step;
 
 namespace {
@@ -42,11 +42,25 @@ class ThreadDriver final : public internal::Driver {
   void drive(SchedulerCore& core) {
     for (Step step; step.next != Step::Next::end;) {
       step = core.step();
-      if (step.next == Step::Next::sleep) core.clock().wait(bell_, step.until);
+      if (step.next == Step::Next::sleep) sleep(core, step.until);
     }
     MutexLock lock(mu_);
     ended_ = true;
     changed_.notify_all();
+  }
+
+  /// Sleeps until `until` or a ring. Spins for the last part of the time, if the options say so.
+  void sleep(SchedulerCore& core, std::optional<MonotonicTime> until) {
+    const std::chrono::nanoseconds spin = core.options().spin;
+    Clock& clock = core.clock();
+    if (!until || spin == std::chrono::nanoseconds::zero()) {
+      clock.wait(bell_, until);
+      return;
+    }
+    if (clock.wait(bell_, internal::saturating_subtract(*until, spin))) return;
+    while (clock.now() < *until) {
+      if (clock.wait(bell_, MonotonicTime::min())) return;  // only takes a ring
+    }
   }
 
   // With its own synchronisation.
@@ -78,7 +92,7 @@ class ThreadedImpl final : public internal::SchedulerImpl {
   /// run while static objects are destroyed.
   void end() {
     core().stop(Drain::drop, MonotonicTime::max());
-    const bool may_wait = !core().home().was_left() && !SchedulerShard::is_inside_job_of(core());
+    const bool may_wait = !core().home().was_left() && !internal::InsideJob::of_scheduler(&core());
     if (may_wait) driver_->join();
   }
 
@@ -103,18 +117,19 @@ const Clock& Scheduler::clock() const noexcept { return impl_->core().clock(); }
 TimerHandle Scheduler::schedule_after_ns(std::chrono::nanoseconds delay, Job&& job,
                                          const TimerOptions& options, SourceLocation where) {
   const internal::DueTime due = impl_->core().due_after(delay);
-  return impl_->core().schedule(impl_->one_shot(std::move(job), due, options, where));
+  return impl_->core().schedule(internal::one_shot_timer(std::move(job), due, options, where));
 }
 
 TimerHandle Scheduler::schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options,
                                    SourceLocation where) {
   const internal::DueTime due = impl_->core().due_by(deadline);
-  return impl_->core().schedule(impl_->one_shot(std::move(job), due, options, where));
+  return impl_->core().schedule(internal::one_shot_timer(std::move(job), due, options, where));
 }
 
 TimerHandle Scheduler::schedule_at_date(WallTime due, Job&& job, const TimerOptions& options,
                                         SourceLocation where) {
-  return impl_->core().schedule(impl_->for_date(std::move(job), due, options, where));
+  return impl_->core().schedule(
+      internal::timer_for_date(std::move(job), due, impl_->core().read_clocks(), options, where));
 }
 
 TimerHandle Scheduler::schedule_every(const PeriodicOptions& periodic, PeriodicJob job,
@@ -127,7 +142,9 @@ TimerHandle Scheduler::schedule_on(RecurringRule rule, RecurringJob job,
                                    SourceLocation where) {
   const bool job_is_callable = static_cast<bool>(job);
   DETENT_CHECK(job_is_callable);
-  auto timer = impl_->recurring(std::move(rule), std::move(job), recurring, options, where);
+  auto timer = internal::recurring_timer({.rule = std::move(rule), .job = std::move(job)},
+                                         recurring, impl_->core().read_clocks(),
+                                         impl_->core().next_seed(), options, where);
   return timer ? impl_->core().schedule(*std::move(timer)) : TimerHandle();
 }
 
@@ -136,7 +153,7 @@ KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nano
   internal::expect_home(impl_->core().home());
   const internal::DueTime due = impl_->core().due_after(delay);
   return impl_->keyed().schedule(impl_->core(), key, std::move(job),
-                                 impl_->one_shot({}, due, {.name = key}, where), same_key);
+                                 internal::one_shot_timer({}, due, {.name = key}, where), same_key);
 }
 
 KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOptions& periodic,
@@ -196,67 +213,6 @@ Scheduler& default_scheduler() {
     return new Scheduler(std::move(impl));
   }();
   return *scheduler;
-}
-
-// ---- TimerHandle --------------------------------------------------------------------------------
-
-TimerHandle::TimerHandle(std::shared_ptr<SchedulerShard> shard, internal::TimerId id) noexcept
-    : shard_(std::move(shard)), id_(id) {}
-
-TimerHandle::~TimerHandle() {
-  if (shard_ != nullptr) shard_->cancel(id_);
-}
-
-TimerHandle::TimerHandle(TimerHandle&& other) noexcept
-    : shard_(std::move(other.shard_)), id_(std::exchange(other.id_, {})) {}
-
-TimerHandle& TimerHandle::operator=(TimerHandle&& other) noexcept {
-  if (this == &other) return *this;
-  TimerHandle old(std::move(*this));
-  shard_ = std::move(other.shard_);
-  id_ = std::exchange(other.id_, {});
-  return *this;
-}
-
-CancelResult TimerHandle::cancel() noexcept {
-  if (shard_ == nullptr) return CancelResult::not_pending;
-  const CancelResult result = shard_->cancel(id_);
-  if (result != CancelResult::running) release();  // so that the handle's destructor takes no lock
-  return result;
-}
-
-CancelResult TimerHandle::cancel_and_wait() noexcept {
-  return shard_ == nullptr ? CancelResult::not_pending : shard_->cancel_and_wait(id_);
-}
-
-bool TimerHandle::move_to(std::chrono::nanoseconds delay) noexcept {
-  return shard_ != nullptr && shard_->move_by(id_, delay);
-}
-
-bool TimerHandle::expires_at(MonotonicTime deadline) noexcept {
-  return shard_ != nullptr && shard_->move_to(id_, deadline);
-}
-
-bool TimerHandle::expires_at(WallTime due) noexcept {
-  return shard_ != nullptr && shard_->move_to(id_, due);
-}
-
-bool TimerHandle::is_pending() const noexcept {
-  return shard_ != nullptr && shard_->is_pending(id_);
-}
-
-void TimerHandle::release() noexcept {
-  shard_.reset();
-  id_ = {};
-}
-
-// ---- TimerContext -------------------------------------------------------------------------------
-
-TimerContext::TimerContext(const void* called) noexcept
-    : TimerContext(SchedulerShard::run_that_calls(called)) {}
-
-void TimerContext::stop() noexcept {
-  if (shard_ != nullptr) shard_->cancel(id_);
 }
 
 }  // namespace detent

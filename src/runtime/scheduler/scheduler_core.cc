@@ -16,13 +16,10 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// The wall clock counts as stepped if it moved this far against the monotonic clock. People do not
-// notice a smaller step, and slewing (500 ppm) moves the clock by less than this in a second.
-constexpr nanoseconds kWallStep = std::chrono::milliseconds{10};
-
 SchedulerOptions complete(SchedulerOptions options) {
   DETENT_CHECK(options.resolution > nanoseconds::zero());
   DETENT_CHECK(options.wall_check >= nanoseconds::zero());
+  DETENT_CHECK(options.spin >= nanoseconds::zero());
   DETENT_CHECK(!options.alerts.errors || *options.alerts.errors >= 1);
   if (options.order == DueOrder::by_schedule) {
     DETENT_CHECK(options.shards <= 1);
@@ -36,25 +33,8 @@ SchedulerOptions complete(SchedulerOptions options) {
   return options;
 }
 
-/// How strict a stop is: the fewer jobs it runs, the higher the number. A stop overrides stops with
-/// a lower number.
-int strength(std::optional<Drain> drain) noexcept {
-  if (!drain) return 0;
-  switch (*drain) {
-    case Drain::run_pending:
-      return 1;
-    case Drain::run_due:
-      return 2;
-    case Drain::drop:
-    case Drain::hand_back:
-      return 3;
-  }
-  return 0;
-}
-
-nanoseconds offset_of(const ClockReading& clocks) noexcept {
-  return clocks.wall.time_since_epoch() - clocks.now.time_since_epoch();
-}
+/// The shard of a handle that a SchedulerCore made.
+SchedulerShard& shard_of(TimerOwner& owner) noexcept { return static_cast<SchedulerShard&>(owner); }
 
 }  // namespace
 
@@ -69,11 +49,14 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, Driver& driver, Waiting w
       admission_(options_.capacity,
                  options_.alerts.pending ? Admission::Watch::yes : Admission::Watch::no),
       rng_(*options_.seed),
-      woke_at_(clock_.now()) {
-  wall_offset_ = offset_of({.now = clock_.now(), .wall = clock_.wall_now()});
+      woke_at_(clock_.now()),
+      wall_steps_(read_clocks()) {
   for (std::size_t i = 0; i < options_.shards; ++i) {
-    shards_.push_back(std::make_shared<SchedulerShard>(*this, scale_, rng_.next()));
+    shards_.push_back(SchedulerShard::make(*this, scale_, rng_.next()));
   }
+}
+SchedulerCore::~SchedulerCore() {
+  for (const auto& shard : shards_) shard->leave();
 }
 
 std::uint64_t SchedulerCore::next_seed() noexcept {
@@ -88,20 +71,9 @@ const std::shared_ptr<SchedulerShard>& SchedulerCore::shard_of_this_thread() con
   return shards_[thread_number() % shards_.size()];
 }
 
-DueTime SchedulerCore::due_after(nanoseconds delay) const noexcept {
+ClockReading SchedulerCore::read_clocks() const noexcept {
   const MonotonicTime now = clock_.now();
-  return {.at = saturating_add(now, std::max(delay, nanoseconds::zero())), .set_at = now};
-}
-
-// Reads the wall clock second: time that passes between the two reads can only make the job later,
-// never earlier.
-DueTime SchedulerCore::due_on(WallTime date) const noexcept {
-  const MonotonicTime now = clock_.now();
-  return {.at = saturating_add(now, time_until(date, clock_.wall_now())), .set_at = now};
-}
-
-DueTime SchedulerCore::due_by(MonotonicTime at) const noexcept {
-  return {.at = at, .set_at = clock_.now()};
+  return {.now = now, .wall = clock_.wall_now()};
 }
 
 TimerHandle SchedulerCore::schedule(NewTimer&& timer) {
@@ -123,13 +95,13 @@ TimerHandle SchedulerCore::schedule_counted(NewTimer&& timer) {
 TimerHandle SchedulerCore::add(NewTimer&& timer) {
   const std::shared_ptr<SchedulerShard>& shard = shard_of_this_thread();
   const TimerId id = shard->add(std::move(timer));
-  if (id != TimerId{}) return TimerHandle(shard, id);
+  if (id != TimerId{}) return TimerHandle(*shard, id);
   admission_.release(1);
   return {};
 }
 
 TimerHandle SchedulerCore::schedule_when_full(NewTimer&& timer) {
-  const bool may_wait = waiting_ == Waiting::allowed && !SchedulerShard::is_inside_job_of(*this);
+  const bool may_wait = waiting_ == Waiting::allowed && !InsideJob::of_scheduler(this);
   const bool is_plain =
       timer.details == nullptr || (!timer.details->periodic && !timer.details->date);
   if (may_wait && options_.when_full == WhenFull::block) {
@@ -162,7 +134,7 @@ std::size_t SchedulerCore::cancel_all() {
 }
 
 void SchedulerCore::move_next_run(const TimerHandle& handle, MonotonicTime due_at) {
-  if (handle) handle.shard_->move_next_run(handle.id_, due_at);
+  if (handle) shard_of(*handle.owner_).move_next_run(handle.id_, due_at);
 }
 
 bool SchedulerCore::is_stopping() const noexcept {
@@ -191,7 +163,7 @@ std::vector<PendingJob> SchedulerCore::stop(Drain drain, MonotonicTime deadline)
   if (is_stronger) left = close_shards(drain);
   driver_.wake();
   if (drain != Drain::hand_back) left.clear();
-  if (SchedulerShard::is_inside_job_of(*this)) return left;
+  if (InsideJob::of_scheduler(this)) return left;
   driver_.await_end();
   for (const auto& shard : shards_) shard->await_quiet();
   admission_.await_callers();
@@ -224,10 +196,10 @@ Step SchedulerCore::step() {
     stopping = stopping_;
   }
   if (stopping == Drain::drop || stopping == Drain::hand_back) return drop(TakeAll::pending);
-  const ClockReading clocks{.now = clock_.now(), .wall = clock_.wall_now()};
+  const ClockReading clocks = read_clocks();
   if (stopping && is_past_stop(clocks.now)) return drop(TakeAll::pending_and_queued);
   if (woke) woke_at_ = clocks.now;
-  const bool wall_stepped = was_wall_stepped(clocks);
+  const bool wall_stepped = wall_steps_.was_stepped(clocks);
   // Must be read before the looks at the shards: a queued timer may go back into a wheel, and then
   // the driver is woken.
   const bool was_quiet = stopping && is_quiet();
@@ -283,14 +255,6 @@ Step SchedulerCore::wait_for_quiet() noexcept {
   return step;
 }
 
-bool SchedulerCore::was_wall_stepped(const ClockReading& clocks) noexcept {
-  const nanoseconds offset = offset_of(clocks);
-  const nanoseconds moved = offset - wall_offset_;
-  if (moved > -kWallStep && moved < kWallStep) return false;
-  wall_offset_ = offset;
-  return true;
-}
-
 void SchedulerCore::hand_out(SchedulerShard& shard) noexcept {
   for (const TimerId id : due_) {
     const bool has_deadline = stop_by_.load(std::memory_order_relaxed) != MonotonicTime::max();
@@ -317,16 +281,7 @@ bool SchedulerCore::execute(SchedulerShard& shard, TimerId id) noexcept {
 // ---- running a job ------------------------------------------------------------------------------
 
 bool SchedulerCore::call(Job& job) noexcept {
-  if (!options_.error_handler) {
-    job();  // without a handler, an exception ends the process
-    return true;
-  }
-  try {
-    job();
-    return true;
-  } catch (...) {  // user code may throw anything
-    options_.error_handler(std::current_exception());
-  }
+  if (call_job(job, options_.error_handler)) return true;
   std::uint64_t errors = 0;
   {
     MutexLock lock(mu_);
@@ -404,10 +359,7 @@ std::vector<std::uint64_t> SchedulerCore::forecast(nanoseconds width, std::size_
     shard->for_ranges([&](const TimerShard& timers, std::uint32_t first, std::uint32_t count) {
       return timers.deadlines(first, count, due);
     });
-    for (const MonotonicTime at : due) {
-      const auto bin = at <= now ? 0 : static_cast<std::uint64_t>((at - now) / width);
-      if (bin < bins) ++counts[static_cast<std::size_t>(bin)];
-    }
+    count_by_bin(due, now, width, counts);
     due.clear();
   }
   return counts;
@@ -415,7 +367,7 @@ std::vector<std::uint64_t> SchedulerCore::forecast(nanoseconds width, std::size_
 
 std::optional<TimerInfo> SchedulerCore::info_of(const TimerHandle& handle) {
   if (!handle) return std::nullopt;
-  return handle.shard_->info_of(handle.id_);
+  return shard_of(*handle.owner_).info_of(handle.id_);
 }
 
 }  // namespace detent::internal

@@ -29,7 +29,9 @@
 #include "detent/timer_handle.h"
 #include "runtime/scheduler/admission.h"
 #include "runtime/scheduler/driver.h"
+#include "runtime/scheduler/new_timer.h"
 #include "runtime/scheduler/scheduler_shard.h"
+#include "runtime/scheduler/timer_owner.h"
 #include "runtime/scheduler/timer_shard.h"
 
 namespace detent::internal {
@@ -49,6 +51,7 @@ class SchedulerCore final {
 
   /// `home`: the process in which the driver's thread runs.
   SchedulerCore(SchedulerOptions options, Driver& driver, Waiting waiting, HomeProcess home);
+  ~SchedulerCore();
   SchedulerCore(const SchedulerCore&) = delete;
   SchedulerCore& operator=(const SchedulerCore&) = delete;
 
@@ -65,11 +68,14 @@ class SchedulerCore final {
   void stop_or_wait();
   bool is_stopping() const noexcept;
   /// The deadline of a timer that is scheduled now with this delay. A delay of 0 or less means now.
-  DueTime due_after(std::chrono::nanoseconds delay) const noexcept;
-  /// The deadline of a timer that is scheduled now for a date.
-  DueTime due_on(WallTime date) const noexcept;
+  DueTime due_after(std::chrono::nanoseconds delay) const noexcept {
+    return internal::due_after(delay, clock_.now());
+  }
   /// The deadline of a timer that is scheduled now for an instant, which may have passed.
-  DueTime due_by(MonotonicTime at) const noexcept;
+  DueTime due_by(MonotonicTime at) const noexcept { return {.at = at, .set_at = clock_.now()}; }
+  /// Reads the wall clock second: time that passes between the two reads can only make a date
+  /// later, never earlier.
+  ClockReading read_clocks() const noexcept;
   /// A new seed for a random generator.
   std::uint64_t next_seed() noexcept;
 
@@ -101,7 +107,6 @@ class SchedulerCore final {
   TimerHandle schedule_when_full(NewTimer&& timer);
   void run_in_caller(NewTimer&& timer);
   void check_pending(std::size_t count) const noexcept;
-  bool was_wall_stepped(const ClockReading& clocks) noexcept;
   void hand_out(SchedulerShard& shard) noexcept;
   bool execute(SchedulerShard& shard, TimerId id) noexcept;
   std::vector<PendingJob> close_shards(Drain drain);
@@ -141,7 +146,7 @@ class SchedulerCore final {
   std::vector<TimerId> due_;
   MonotonicTime woke_at_;
   bool slept_ = false;
-  std::chrono::nanoseconds wall_offset_{};
+  WallSteps wall_steps_;
 };
 
 }  // namespace detent::internal

@@ -305,5 +305,34 @@ TEST(SchedulerLateness, TheCausesAddUpOverShardsAndThreads) {
   EXPECT_GT(sums_of(scheduler).total, 0ns);
 }
 
+// The driver wakes before the deadline, and spins until the test moves the clock.
+TEST(SchedulerSpin, RunsJobsAtTheirDeadlinesAndTakesRings) {
+  SchedulerRig rig({.spin = 1ms});
+  Gate ran_at_deadline;
+  Gate ran_while_spinning;
+  std::atomic<bool> is_early = false;
+  const MonotonicTime deadline = rig.clock().now() + 10ms;
+  const TimerHandle timer = rig.scheduler().schedule_at(deadline, [&] {
+    is_early = rig.clock().now() < deadline;
+    ran_at_deadline.open();
+  });
+  rig.settle();
+  rig.clock().advance(9500us);  // the driver spins from here on
+  rig.scheduler().schedule_after(0s, [&] { ran_while_spinning.open(); }).release();
+  ran_while_spinning.wait();
+  EXPECT_TRUE(timer.is_pending());
+  rig.clock().advance(500us);
+  ran_at_deadline.wait();
+  EXPECT_FALSE(is_early);
+}
+
+TEST(SchedulerSpin, EndsWithTheScheduler) {
+  SchedulerRig rig({.spin = 1ms});
+  const TimerHandle timer = rig.scheduler().schedule_after(10ms, [] {});
+  rig.settle();
+  rig.clock().advance(9500us);
+  rig.scheduler().stop();  // must not wait for the deadline
+}
+
 }  // namespace
 }  // namespace detent

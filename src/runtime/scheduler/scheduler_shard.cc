@@ -10,49 +10,6 @@
 
 namespace detent::internal {
 
-namespace {
-
-/// A job that the current thread is running, and the next outer job of the thread, if any.
-struct RunningJob {
-  SchedulerShard* shard = nullptr;
-  TimerId id;
-  // The address of the callable. Tells this job from a job that it calls itself.
-  const void* called = nullptr;
-  const RunningJob* outer = nullptr;
-};
-// Shows which jobs the current thread is inside of, so that a job does not wait for itself.
-thread_local const RunningJob* innermost_job = nullptr;
-
-/// Marks the current thread as inside a job, for the lifetime of this object.
-class InsideJob {
- public:
-  InsideJob(SchedulerShard& shard, TimerId id, const void* called) noexcept
-      : job_{.shard = &shard, .id = id, .called = called, .outer = innermost_job} {
-    innermost_job = &job_;
-  }
-  ~InsideJob() { innermost_job = job_.outer; }
-  InsideJob(const InsideJob&) = delete;
-  InsideJob& operator=(const InsideJob&) = delete;
-
- private:
-  const RunningJob job_;
-};
-
-bool is_inside(const SchedulerShard& shard, TimerId id) noexcept {
-  for (const RunningJob* job = innermost_job; job != nullptr; job = job->outer) {
-    if (job->shard == &shard && job->id == id) return true;
-  }
-  return false;
-}
-
-/// Reads the wall clock second: time that passes between the two reads can only make a date later.
-ClockReading read(const Clock& clock) noexcept {
-  const MonotonicTime now = clock.now();
-  return {.now = now, .wall = clock.wall_now()};
-}
-
-}  // namespace
-
 void fail_after_fork() noexcept {
   check_failed(
       "this Scheduler was made before fork(), and its driver thread is in the parent process; make "
@@ -65,16 +22,35 @@ SchedulerShard::SchedulerShard(SchedulerCore& core, const TickScale& scale, std:
   if (core.options().alerts.lateness) timers_.set_late_threshold(*core.options().alerts.lateness);
 }
 
-bool SchedulerShard::is_inside_job_of(const SchedulerCore& core) noexcept {
-  for (const RunningJob* job = innermost_job; job != nullptr; job = job->outer) {
-    if (job->shard->core() == &core) return true;
-  }
-  return false;
+std::shared_ptr<SchedulerShard> SchedulerShard::make(SchedulerCore& core, const TickScale& scale,
+                                                     std::uint64_t seed) {
+  auto shard = std::make_shared<SchedulerShard>(core, scale, seed);
+  MutexLock lock(shard->mu_);
+  shard->self_ = shard;
+  return shard;
 }
 
-std::pair<SchedulerShard*, TimerId> SchedulerShard::run_that_calls(const void* called) noexcept {
-  if (innermost_job == nullptr || innermost_job->called != called) return {};
-  return {innermost_job->shard, innermost_job->id};
+// In a child process of fork(), the memory stays: no thread can take the lock there.
+void SchedulerShard::leave() noexcept {
+  if (home_.was_left()) return;
+  std::shared_ptr<SchedulerShard> last;  // declared first, so released after the lock is free
+  MutexLock lock(mu_);
+  left_ = true;
+  if (shares_ == 0) last = std::move(self_);
+}
+
+/// Returns the ownership that ends with the share, if it was the last. The caller keeps it until
+/// the lock is free.
+std::shared_ptr<SchedulerShard> SchedulerShard::give_back_share() noexcept {
+  --shares_;
+  return left_ && shares_ == 0 ? std::move(self_) : nullptr;
+}
+
+void SchedulerShard::take_share() noexcept {
+  if (home_.was_left()) return;
+  std::shared_ptr<SchedulerShard> last;  // declared first, so released after the lock is free
+  MutexLock lock(mu_);
+  last = give_back_share();
 }
 
 // ---- called by users ----------------------------------------------------------------------------
@@ -103,6 +79,7 @@ TimerId SchedulerShard::add(NewTimer&& timer) noexcept {
     return {};
   }
   const TimerId id = timers_.add(std::move(timer));
+  ++shares_;
   wake_driver_if_late();
   return id;
 }
@@ -117,12 +94,16 @@ void SchedulerShard::count_rejected() noexcept {
   timers_.count_rejected();
 }
 
-CancelResult SchedulerShard::cancel(TimerId id) noexcept {
+CancelResult SchedulerShard::cancel(TimerId id, Share share) noexcept {
   if (home_.was_left()) [[unlikely]]
     return CancelResult::not_pending;
-  Job job;  // declared first, so destroyed after the lock is free
+  // Declared first, so destroyed after the lock is free.
+  std::shared_ptr<SchedulerShard> last;
+  Job job;
   MutexLock lock(mu_);
   const CancelResult result = timers_.cancel(id, job);
+  const bool keeps = share == Share::give_back_unless_running && result == CancelResult::running;
+  if (share != Share::keep && !keeps) last = give_back_share();
   if (result != CancelResult::cancelled) return result;
   core_.admission().release(1);
   if (closed_) tell_stop();
@@ -130,8 +111,8 @@ CancelResult SchedulerShard::cancel(TimerId id) noexcept {
 }
 
 CancelResult SchedulerShard::cancel_and_wait(TimerId id) noexcept {
-  const CancelResult result = cancel(id);
-  if (result != CancelResult::running || is_inside(*this, id)) return result;
+  const CancelResult result = cancel(id, Share::keep);
+  if (result != CancelResult::running || InsideJob::of(*this, id)) return result;
   MutexLock lock(mu_);
   while (timers_.is_running(id)) run_ended_.wait(mu_);
   return result;
@@ -167,7 +148,7 @@ bool SchedulerShard::move_to(TimerId id, WallTime date) {
   expect_home(home_);
   MutexLock lock(mu_);
   if (!can_move(id)) return false;
-  return move(id, core_.due_on(date), date);
+  return move(id, due_on(date, core_.read_clocks()), date);
 }
 
 bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
@@ -224,43 +205,23 @@ Look SchedulerShard::look(const ClockReading& clocks, MonotonicTime woke_at, boo
   return look;
 }
 
-void SchedulerShard::run(TimerId id) noexcept {
-  Job job;
-  std::optional<BegunRun> begun;
-  {
-    MutexLock lock(mu_);
-    // If the timer has ended, use nothing of the core: the clock may be gone.
-    if (!timers_.is_pending(id)) return;
-    ClockReading clocks{.now = core_.clock().now(), .wall = {}};
-    if (timers_.has_dates()) clocks.wall = core_.clock().wall_now();
-    begun = timers_.begin_run(id, clocks, job);
-    if (!begun) return after_no_run(id, job);
-  }
-  const bool recurs = begun->recurring != nullptr;
-  const InsideJob inside(*this, id, recurs ? begun->recurring : job.target());
-  if (recurs) {
-    return run_occurrence(id, std::move(job), *begun->recurring);
-  }
-  call(job, *begun);
-  if (!begun->repeats || !rearm(id, job)) end(id, std::move(job));
+std::optional<BegunRun> SchedulerShard::begin_run(TimerId id, Job& job) noexcept {
+  MutexLock lock(mu_);
+  // If the timer has ended, use nothing of the core: the clock may be gone.
+  if (!timers_.is_pending(id)) return std::nullopt;
+  ClockReading clocks{.now = core_.clock().now(), .wall = {}};
+  if (timers_.has_dates()) clocks.wall = core_.clock().wall_now();
+  std::optional<BegunRun> begun = timers_.begin_run(id, clocks, job);
+  if (!begun) after_no_run(id, job);  // the caller destroys the job without the lock
+  return begun;
 }
 
-// The rule is user code, so it is called without the lock, like a job. The members of `dates` need
-// no lock either: while the timer is running, only this thread uses `dates`.
-void SchedulerShard::run_occurrence(TimerId id, Job job, RecurringDates& dates) noexcept {
-  const ClockReading clocks = read(core_.clock());
-  if (dates.begin(whole_ms(clocks.wall))) {
-    BegunRun begun;
-    {
-      MutexLock lock(mu_);
-      begun = timers_.begin_occurrence(id, clocks.now);
-    }
-    call(job, begun);
-  }
-  const ClockReading after = read(core_.clock());
-  const std::optional<WallTime> next = dates.end(whole_ms(after.wall));
-  if (!rearm_for(next, id, after, job)) end(id, std::move(job));
+BegunRun SchedulerShard::begin_occurrence(TimerId id, MonotonicTime now) noexcept {
+  MutexLock lock(mu_);
+  return timers_.begin_occurrence(id, now);
 }
+
+ClockReading SchedulerShard::read_clocks() const noexcept { return core_.read_clocks(); }
 
 void SchedulerShard::call(Job& job, const BegunRun& begun) noexcept {
   core_.check_lateness(begun);
@@ -306,8 +267,7 @@ bool SchedulerShard::rearm_for(std::optional<WallTime> next, TimerId id, const C
   return true;
 }
 
-void SchedulerShard::end(TimerId id, Job job) noexcept {
-  job = Job();  // destroyed before any thread learns that the timer has ended
+void SchedulerShard::end_run(TimerId id) noexcept {
   MutexLock lock(mu_);
   timers_.end_run(id);
   core_.admission().release(1);

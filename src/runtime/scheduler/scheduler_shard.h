@@ -7,7 +7,7 @@
 // cancelled, moved or run under the lock. The first of these operations wins. The others find the
 // timer in another state, or no timer with the generation of the id. A thread that waits for the
 // end of a job also waits for the destruction of the job: the job is destroyed before the timer is
-// ended under the lock.
+// ended under the lock. timer_owner.h has the path of a run.
 //
 // No wake-up is lost. At the end of each look at a shard, in the same critical section, the driver
 // writes when it will look again (`looks_at_`). A thread that needs an earlier look sees this in
@@ -26,6 +26,7 @@
 #include "base/home_process.h"
 #include "base/mutex.h"
 #include "detent/timer_handle.h"
+#include "runtime/scheduler/timer_owner.h"
 #include "runtime/scheduler/timer_shard.h"
 
 namespace detent::internal {
@@ -50,27 +51,36 @@ struct Look {
 /// closed and quiet it has no timers and does not use its core, which may be gone. In a child
 /// process of fork() it takes no lock, because another thread may have held the lock. There it
 /// answers that there is no timer, or stops the process if a timer would be expected to fire.
-class alignas(64) SchedulerShard final : public std::enable_shared_from_this<SchedulerShard> {
+class alignas(64) SchedulerShard final : public TimerOwner,
+                                         public std::enable_shared_from_this<SchedulerShard> {
  public:
   SchedulerShard(SchedulerCore& core, const TickScale& scale, std::uint64_t seed);
 
-  const SchedulerCore* core() const noexcept { return &core_; }
+  /// Makes a shard. Its core must call `leave` at its end.
+  static std::shared_ptr<SchedulerShard> make(SchedulerCore& core, const TickScale& scale,
+                                              std::uint64_t seed);
+  /// The core ends. From now on only handles and queued jobs own the shard.
+  void leave() noexcept;
+
+  const void* scheduler() const noexcept override { return &core_; }
 
   // ---- Called by users ----
-  /// Returns TimerId{} if the shard is closed. `timer` then stays unchanged.
+  /// Returns TimerId{} if the shard is closed. `timer` then stays unchanged. Otherwise the caller
+  /// gets a share for the handle.
   TimerId add(NewTimer&& timer) noexcept;
   void count_refused() noexcept;
   void count_rejected() noexcept;
-  CancelResult cancel(TimerId id) noexcept;
-  CancelResult cancel_and_wait(TimerId id) noexcept;
-  bool move_by(TimerId id, std::chrono::nanoseconds delay);
-  bool move_to(TimerId id, MonotonicTime due_at);
-  bool move_to(TimerId id, WallTime date);
+  CancelResult cancel(TimerId id, Share share) noexcept override;
+  CancelResult cancel_and_wait(TimerId id) noexcept override;
+  bool move_by(TimerId id, std::chrono::nanoseconds delay) override;
+  bool move_to(TimerId id, MonotonicTime due_at) override;
+  bool move_to(TimerId id, WallTime date) override;
   /// Makes a periodic timer run next at `due_at`, also while its job is running.
   bool move_next_run(TimerId id, MonotonicTime due_at);
   /// Returns how many timers were cancelled. Running jobs continue.
   std::size_t cancel_all();
-  bool is_pending(TimerId id) const noexcept;
+  bool is_pending(TimerId id) const noexcept override;
+  void take_share() noexcept override;
   std::optional<TimerInfo> info_of(TimerId id) const;
 
   // ---- Called by the driver ----
@@ -78,8 +88,6 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   /// look.
   Look look(const ClockReading& clocks, MonotonicTime woke_at, bool wall_stepped,
             std::vector<TimerId>& due);
-  /// Runs the job of a queued timer. Does nothing if the timer was cancelled or moved since then.
-  void run(TimerId id) noexcept;
   /// Runs a job that has no timer, on the thread of the caller that wanted to schedule it.
   void run_in_caller(Job job) noexcept;
 
@@ -109,27 +117,24 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
     }
   }
 
-  /// Whether the calling thread is inside a job of `core`.
-  static bool is_inside_job_of(const SchedulerCore& core) noexcept;
-  /// The timer whose job runs on this thread, if `called` is the innermost job of this thread;
-  /// otherwise null. `called`: the target of a job, or the dates of a recurring job.
-  static std::pair<SchedulerShard*, TimerId> run_that_calls(const void* called) noexcept;
-
  private:
   bool can_move(TimerId id) const noexcept DETENT_REQUIRES(mu_);
   bool move(TimerId id, const DueTime& due, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
   void wake_driver_if_late() noexcept DETENT_REQUIRES(mu_);
   void tell_stop() noexcept DETENT_REQUIRES(mu_);
   void after_no_run(TimerId id, Job& job) noexcept DETENT_REQUIRES(mu_);
-  void run_occurrence(TimerId id, Job job, RecurringDates& dates) noexcept;
-  void call(Job& job, const BegunRun& begun) noexcept;
   TimerShard::Repeat repeat() const noexcept DETENT_REQUIRES(mu_);
-  // The next two functions put a repeating timer and its `job` back into the wheel. They return
-  // false if the timer has ended.
-  bool rearm(TimerId id, Job& job) noexcept;
+  std::shared_ptr<SchedulerShard> give_back_share() noexcept DETENT_REQUIRES(mu_);
+
+  // ---- The steps of a run ----
+  std::optional<BegunRun> begin_run(TimerId id, Job& job) noexcept override;
+  BegunRun begin_occurrence(TimerId id, MonotonicTime now) noexcept override;
+  ClockReading read_clocks() const noexcept override;
+  void call(Job& job, const BegunRun& begun) noexcept override;
+  bool rearm(TimerId id, Job& job) noexcept override;
   bool rearm_for(std::optional<WallTime> next, TimerId id, const ClockReading& clocks,
-                 Job& job) noexcept;
-  void end(TimerId id, Job job) noexcept;
+                 Job& job) noexcept override;
+  void end_run(TimerId id) noexcept override;
 
   // Constant after construction.
   SchedulerCore& core_;
@@ -138,6 +143,11 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   mutable Mutex mu_;
   CondVar run_ended_;  // signalled when a run ends, or the last queued timer is gone
   TimerShard timers_ DETENT_GUARDED_BY(mu_);
+  // The shared ownership of the core and of all handles together: the core has called `leave`, and
+  // no handle has a share, when it is empty.
+  std::shared_ptr<SchedulerShard> self_ DETENT_GUARDED_BY(mu_);
+  std::size_t shares_ DETENT_GUARDED_BY(mu_) = 0;  // of handles
+  bool left_ DETENT_GUARDED_BY(mu_) = false;
   // The driver looks at this shard at this tick at the latest, even if nothing wakes it.
   Tick looks_at_ DETENT_GUARDED_BY(mu_) = 0;
   // Whether the driver knows that there are dates. If so, it compares both clocks.

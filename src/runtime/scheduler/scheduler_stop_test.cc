@@ -368,7 +368,7 @@ TEST(SchedulerStopDeathTest, DestroyingTheSchedulerInsideItsOwnJobIsABug) {
         Gate never;
         never.wait();
       },
-      "is_inside_job");
+      "of_scheduler");
 }
 
 }  // namespace

@@ -37,73 +37,26 @@ nanoseconds time_until(WallTime due, WallInstant wall) noexcept {
   return until == nanoseconds::max() ? until : until - (wall - WallInstant{whole});
 }
 
+void count_by_bin(const std::vector<MonotonicTime>& due, MonotonicTime now, nanoseconds width,
+                  std::vector<std::uint64_t>& counts) noexcept {
+  for (const MonotonicTime at : due) {
+    const auto bin = at <= now ? 0 : static_cast<std::uint64_t>((at - now) / width);
+    if (bin < counts.size()) ++counts[static_cast<std::size_t>(bin)];
+  }
+}
+
 TimerShard::TimerShard(const TickScale& scale, DueOrder order, std::uint64_t seed)
     : scale_(scale),
       order_(order),
       valleys_(std::max<Tick>(1, ticks_of(kValley, scale))),
       rng_(seed) {}
 
-TimerId TimerShard::add(NewTimer&& timer) {
-  Entry& entry = slab_.emplace();
-  entry.where = timer.where;
-  entry.generation = ++generations_;
-  entry.job = std::move(timer.job);
-  entry.details = std::move(timer.details);
-  if (entry.is_dated()) ++dated_;
-  ++scheduled_;
-  arm(entry, timer.due);
-  return entry.id();
-}
-
-TimerShard::Entry* TimerShard::find(TimerId id) const noexcept {
-  Entry* const entry = slab_.find(id.index);
-  return entry != nullptr && entry->generation == id.generation ? entry : nullptr;
-}
-
 // ---- into the wheel and out of the wheel --------------------------------------------------------
-
-// Postponing is lazy: a timer that moves to a later time keeps its place in the wheel. When the
-// wheel reaches this place, the timer is put at its real tick. So moving a timer again and again
-// changes only its entry (Varghese and Lauck, 1987).
-void TimerShard::arm(Entry& entry, const DueTime& due) noexcept {
-  // A deadline before the first tick counts as the first tick, so that no lateness exceeds the
-  // running time of the scheduler.
-  const MonotonicTime due_at = std::max(due.at, scale_.time_of(0));
-  Tick tick = tick_of(due);
-  if (entry.has_slack()) [[unlikely]] {
-    if (entry.state == State::pending) leave_valley(entry);
-    tick = tick_within_slack(entry, tick);
-  }
-  const bool is_in_wheel = entry.state == State::pending;
-  entry.state = State::pending;
-  entry.due_at = due_at;
-  entry.tick = tick;
-  armed_for_ = tick;
-  if (!is_in_wheel || tick < entry.wheel_tick) put_in_wheel(entry);
-}
-
-/// The first tick at or after the deadline. If the deadline had already passed when it was set, the
-/// tick that had begun at that time. Only the tick is earlier then: the deadline, and with it the
-/// lateness, stays as it is.
-Tick TimerShard::tick_of(const DueTime& due) const noexcept {
-  const Tick tick = scale_.tick_at_or_after(due.at);
-  return due.at > due.set_at ? tick : std::min(tick, scale_.tick_at_or_before(due.set_at));
-}
-
-void TimerShard::put_in_wheel(Entry& entry) noexcept {
-  entry.wheel_tick = entry.tick;
-  wheel_.schedule(entry.index, entry.tick);
-}
 
 Tick TimerShard::tick_within_slack(const Entry& entry, Tick tick) noexcept {
   const Tick slack = ticks_of(entry.details->slack, scale_);
   return entry.details->slack_use == SlackUse::coalesce ? coalesced_tick(tick, slack)
                                                         : valleys_.place(tick, slack, rng_);
-}
-
-void TimerShard::leave_valley(const Entry& entry) noexcept {
-  if (!entry.has_slack()) return;
-  if (entry.details->slack_use == SlackUse::fill_valleys) valleys_.remove(entry.tick);
 }
 
 void TimerShard::set_date(Entry& entry, std::optional<WallTime> date) noexcept {
@@ -171,38 +124,7 @@ void TimerShard::retime(const ClockReading& clocks) noexcept {
   });
 }
 
-void TimerShard::take_out(Entry& entry, Job& job) noexcept {
-  if (entry.state == State::pending) {
-    leave_valley(entry);
-    wheel_.cancel(entry.index);
-  } else {
-    DETENT_CHECK(entry.state == State::queued);
-    --queued_;
-  }
-  job = std::move(entry.job);
-  end(entry);
-}
-
-void TimerShard::end(Entry& entry) noexcept {
-  DETENT_CHECK(!wheel_.is_pending(entry.index));
-  DETENT_CHECK(!entry.job);
-  if (entry.is_dated()) --dated_;
-  slab_.erase(entry.index);
-}
-
 // ---- called by users ----------------------------------------------------------------------------
-
-CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
-  Entry* const entry = find(id);
-  if (entry == nullptr) return CancelResult::not_pending;
-  if (entry->state == State::running) {
-    entry->cancelled = true;
-    return CancelResult::running;
-  }
-  take_out(*entry, job);
-  ++cancelled_;
-  return CancelResult::cancelled;
-}
 
 bool TimerShard::drop(TimerId id, Job& job) noexcept {
   if (!is_in_wheel(id)) return false;

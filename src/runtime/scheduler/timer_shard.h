@@ -70,6 +70,11 @@ struct NewTimer {
   std::unique_ptr<TimerDetails> details = nullptr;
 };
 
+/// Adds each instant to the count of its span [i × width, (i + 1) × width) from `now`. Instants in
+/// the past count in the first span, and instants after the last span do not count.
+void count_by_bin(const std::vector<MonotonicTime>& due, MonotonicTime now,
+                  std::chrono::nanoseconds width, std::vector<std::uint64_t>& counts) noexcept;
+
 /// Which timers `take_all` takes.
 enum class TakeAll : std::uint8_t { pending, pending_and_queued, repeating };
 
@@ -92,7 +97,11 @@ class TimerShard {
   TimerShard(const TickScale& scale, DueOrder order, std::uint64_t seed);
 
   /// Returns an id that no other timer has or had.
-  TimerId add(NewTimer&& timer);
+  TimerId add(NewTimer&& timer) {
+    return add(std::move(timer.job), timer.due, timer.where, std::move(timer.details));
+  }
+  TimerId add(Job&& job, const DueTime& due, SourceLocation where,
+              std::unique_ptr<TimerDetails> details = nullptr);
   /// These two count a timer that was refused after the end, or rejected because there was no room.
   void count_refused() noexcept { ++scheduled_, ++dropped_; }
   void count_rejected() noexcept { ++scheduled_, ++rejected_; }
@@ -152,12 +161,17 @@ class TimerShard {
   Tick armed_for() const noexcept { return armed_for_; }
   /// The time of the tick `tick`.
   MonotonicTime time_of(Tick tick) const noexcept { return scale_.time_of(tick); }
+  bool has_queued() const noexcept { return queued_ != 0; }
   /// Whether no job is running or queued.
   bool is_quiet() const noexcept { return running_ == 0 && queued_ == 0; }
 
   /// Removes timers that have not begun, and counts them as dropped.
   std::vector<PendingJob> take_all(TakeAll which);
 
+  /// The number of timers, pending and running.
+  std::size_t size() const noexcept { return slab_.size(); }
+  /// The generation of the timer that was added last.
+  std::uint64_t last_generation() const noexcept { return generations_; }
   SchedulerStats stats() const noexcept;
   const LatenessLedger& ledger() const noexcept { return ledger_; }
   std::optional<TimerInfo> info_of(TimerId id) const;
@@ -183,20 +197,33 @@ class TimerShard {
 
   // Two cache lines. Moving a timer uses only the first line.
   struct alignas(64) Entry {
+    // A constructor, because compilers clear an aggregate as a whole. That takes longer than the
+    // other work of adding a timer.
+    explicit Entry(std::uint32_t place) noexcept : index(place) {}
+    Entry(std::uint32_t place, std::uint64_t number, Job&& work, SourceLocation from,
+          std::unique_ptr<TimerDetails>&& more) noexcept
+        : index(place),
+          generation(number),
+          details(std::move(more)),
+          where(from),
+          job(std::move(work)) {}
+
     std::uint32_t index;
     State state = State::unarmed;
     bool cancelled = false;  // only while it runs: no further run
     bool exhausted = false;  // only a repeating timer: it has no further run
     std::uint64_t generation = 0;
-    MonotonicTime due_at = {};  // exact
-    Tick tick = 0;              // when it fires: tick_of its deadline, or a tick in its slack
-    Tick wheel_tick = 0;        // its deadline in the wheel: `tick` or earlier
+    // Set by `arm`. The deadline is exact.
+    MonotonicTime due_at;
+    Tick tick;        // when it fires: tick_of its deadline, or a tick in its slack
+    Tick wheel_tick;  // its deadline in the wheel: `tick` or earlier
     std::unique_ptr<TimerDetails> details = nullptr;
     SourceLocation where = {};
 
     Job job = {};
-    MonotonicTime woke_at = {};  // this and queued_at are set when it is queued
-    MonotonicTime queued_at = {};
+    // Set when the timer is queued.
+    MonotonicTime woke_at;
+    MonotonicTime queued_at;
 
     TimerId id() const noexcept { return {.index = index, .generation = generation}; }
     bool is_periodic() const noexcept { return details != nullptr && details->periodic; }
@@ -261,5 +288,90 @@ class TimerShard {
   std::uint64_t runs_ = 0;
   std::uint64_t errors_ = 0;
 };
+
+// ---- Scheduling and cancelling, inline in the owners --------------------------------------------
+
+inline TimerShard::Entry* TimerShard::find(TimerId id) const noexcept {
+  Entry* const entry = slab_.find(id.index);
+  return entry != nullptr && entry->generation == id.generation ? entry : nullptr;
+}
+
+/// The first tick at or after the deadline. If the deadline had already passed when it was set, the
+/// tick that had begun at that time. Only the tick is earlier then: the deadline, and with it the
+/// lateness, stays as it is.
+inline Tick TimerShard::tick_of(const DueTime& due) const noexcept {
+  const Tick tick = scale_.tick_at_or_after(due.at);
+  return due.at > due.set_at ? tick : std::min(tick, scale_.tick_at_or_before(due.set_at));
+}
+
+inline void TimerShard::put_in_wheel(Entry& entry) noexcept {
+  entry.wheel_tick = entry.tick;
+  wheel_.schedule(entry.index, entry.tick);
+}
+
+inline void TimerShard::leave_valley(const Entry& entry) noexcept {
+  if (!entry.has_slack()) return;
+  if (entry.details->slack_use == SlackUse::fill_valleys) valleys_.remove(entry.tick);
+}
+
+// Postponing is lazy: a timer that moves to a later time keeps its place in the wheel. When the
+// wheel reaches this place, the timer is put at its real tick. So moving a timer again and again
+// changes only its entry (Varghese and Lauck, 1987).
+inline void TimerShard::arm(Entry& entry, const DueTime& due) noexcept {
+  // A deadline before the first tick counts as the first tick, so that no lateness exceeds the
+  // running time of the scheduler.
+  const MonotonicTime due_at = std::max(due.at, scale_.start());
+  Tick tick = tick_of(due);
+  if (entry.has_slack()) [[unlikely]] {
+    if (entry.state == State::pending) leave_valley(entry);
+    tick = tick_within_slack(entry, tick);
+  }
+  const bool is_in_wheel = entry.state == State::pending;
+  entry.state = State::pending;
+  entry.due_at = due_at;
+  entry.tick = tick;
+  armed_for_ = tick;
+  if (!is_in_wheel || tick < entry.wheel_tick) put_in_wheel(entry);
+}
+
+inline TimerId TimerShard::add(Job&& job, const DueTime& due, SourceLocation where,
+                               std::unique_ptr<TimerDetails> details) {
+  Entry& entry = slab_.emplace(++generations_, std::move(job), where, std::move(details));
+  if (entry.is_dated()) ++dated_;
+  ++scheduled_;
+  arm(entry, due);
+  return entry.id();
+}
+
+inline void TimerShard::end(Entry& entry) noexcept {
+  DETENT_CHECK(!wheel_.is_pending(entry.index));
+  DETENT_CHECK(!entry.job);
+  if (entry.is_dated()) --dated_;
+  slab_.erase(entry);
+}
+
+inline void TimerShard::take_out(Entry& entry, Job& job) noexcept {
+  if (entry.state == State::pending) {
+    leave_valley(entry);
+    wheel_.cancel(entry.index);
+  } else {
+    DETENT_CHECK(entry.state == State::queued);
+    --queued_;
+  }
+  job = std::move(entry.job);
+  end(entry);
+}
+
+inline CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
+  Entry* const entry = find(id);
+  if (entry == nullptr) return CancelResult::not_pending;
+  if (entry->state == State::running) {
+    entry->cancelled = true;
+    return CancelResult::running;
+  }
+  take_out(*entry, job);
+  ++cancelled_;
+  return CancelResult::cancelled;
+}
 
 }  // namespace detent::internal
