@@ -1,4 +1,4 @@
-// runtime_bench: compares detent::Scheduler with other timer runtimes that have their own threads.
+// runtime_bench: compares detent::Scheduler and detent::LocalScheduler with other timer runtimes.
 //
 //     runtime_bench [--n 100k] [--reps 3] [--only pairs,churn,short,cancel,refresh,late,busy,idle]
 //                   [--box 0.3] [--samples 1000] [--csv FILE] [--quick]
@@ -94,7 +94,7 @@ Values schedule_and_cancel(RuntimePeer& peer, RuntimeLoad load, Pending pending,
     if (pending == Pending::in_windows) load.window = timers / threads;
     load.threads = threads;
     const std::optional<double> each = peer.schedule_and_cancel(load);
-    if (!each) return {};
+    if (!each) break;
     values.emplace_back(name + " " + std::to_string(threads), *each);
     if (threads == 1) alone = *each;
     if (threads == 2) values.emplace_back(name + " 1:2", alone / *each);

@@ -11,10 +11,11 @@
 namespace detent::bench {
 namespace {
 
+template <bool kSpins>
 class DetentRuntime {
  public:
   DetentRuntime(std::uint32_t timers, std::uint32_t threads, OnFire on_fire)
-      : on_fire_(std::move(on_fire)), threads_(threads), timers_(timers) {}
+      : on_fire_(std::move(on_fire)), threads_(threads), scheduler_(options()), timers_(timers) {}
 
   void schedule(std::uint32_t timer, std::chrono::microseconds delay) {
     timers_[timer] = scheduler_.schedule_after(delay, [this, timer] { on_fire_(timer); });
@@ -47,6 +48,11 @@ class DetentRuntime {
   std::uint64_t pending() const { return scheduler_.stats().pending; }
 
  private:
+  static SchedulerOptions options() {
+    if constexpr (!kSpins) return {};
+    return {.resolution = std::chrono::microseconds{1}, .spin = std::chrono::microseconds{50}};
+  }
+
   OnFire on_fire_;
   std::uint32_t threads_;
   std::binary_semaphore finished_{0};
@@ -57,10 +63,17 @@ class DetentRuntime {
 }  // namespace
 
 std::unique_ptr<RuntimePeer> detent_runtime() {
-  return std::make_unique<InProcess<DetentRuntime>>(
+  return std::make_unique<InProcess<DetentRuntime<false>>>(
       RuntimeCard{.name = "Scheduler",
                   .note = "default options; called from the threads beside its driver's",
                   .takes_part = {.cancel = true, .refresh = true, .lateness = true}});
+}
+
+std::unique_ptr<RuntimePeer> detent_runtime_that_spins() {
+  return std::make_unique<InProcess<DetentRuntime<true>>>(
+      RuntimeCard{.name = "Scheduler, spin",
+                  .note = "with .resolution = 1us, .spin = 50us",
+                  .takes_part = {.lateness = true}});
 }
 
 }  // namespace detent::bench

@@ -64,6 +64,10 @@ class RuntimePeer {
 using RuntimePeers = std::vector<std::unique_ptr<RuntimePeer>>;
 
 std::unique_ptr<RuntimePeer> detent_runtime();
+std::unique_ptr<RuntimePeer> detent_runtime_that_spins();
+std::unique_ptr<RuntimePeer> local_runtime();
+std::unique_ptr<RuntimePeer> local_runtime_that_spins();
+std::unique_ptr<RuntimePeer> dense_wheel_runtime();
 std::unique_ptr<RuntimePeer> timerfd_runtime();
 std::unique_ptr<RuntimePeer> asio_runtime();
 std::unique_ptr<RuntimePeer> asio_runtime_from_outside();
@@ -73,7 +77,8 @@ std::unique_ptr<RuntimePeer> libevent_runtime();
 std::unique_ptr<RuntimePeer> go_runtime();
 std::unique_ptr<RuntimePeer> netty_runtime();
 
-/// The Scheduler, a bare timerfd, and the peers of this build. Starts the programs.
+/// The Scheduler, the LocalScheduler, a bare DenseWheel, a bare timerfd, and the peers of this
+/// build. Starts the programs.
 RuntimePeers runtime_peers();
 
 /// The names of the missing peers.

@@ -15,6 +15,10 @@ RuntimePeers runtime_peers() {
     if (peer != nullptr) peers.push_back(std::move(peer));
   };
   add(detent_runtime());
+  add(detent_runtime_that_spins());
+  add(local_runtime());
+  add(local_runtime_that_spins());
+  add(dense_wheel_runtime());
 #if DETENT_BENCH_ASIO
   add(asio_runtime());
   add(asio_runtime_from_outside());

@@ -50,6 +50,7 @@ struct TakesPart {
   bool cancel = false;  ///< run() must give each thread of the caller its own thread
   bool refresh = false;
   bool lateness = false;  ///< lateness and idle
+  bool threads = true;    ///< more than one thread
 };
 
 /// The name of a runtime, how it is driven, and its resolution.
@@ -184,6 +185,7 @@ std::uint64_t InProcess<Runtime>::count_wrong() {
 
 template <class Runtime>
 std::optional<double> InProcess<Runtime>::schedule_and_cancel(const RuntimeLoad& load) {
+  if (load.threads > 1 && !card_.takes_part.threads) return std::nullopt;
   std::atomic<std::uint64_t> fired = 0;
   std::atomic<std::uint64_t> fired_in_window = 0;
   const OnFire on_fire = [&](std::uint32_t timer) {
