@@ -109,7 +109,8 @@ Result<json::BackupBegun> Backups::make() {
 Result<void> Backups::finish(const json::BackupEnd& end) {
   TRY(remove_checkpoints(options_.data));
   if (!end.is_complete()) {
-    log_warning("a backup did not end; earlier backups stay as they are");
+    log_warning("a backup failed; earlier backups stay as they are",
+                {{"action", "correct the cause that the command has printed, and repeat it"}});
     return ok();
   }
   const BackupFigures figures{

@@ -55,7 +55,8 @@ void tell_restored(const std::filesystem::path& data) {
        {"backup", values["backup"]},
        {"backup_folder", values["backup_folder"]},
        {"data_of", values["of"]},
-       {"restored_at", values["restored_at"]}});
+       {"restored_at", values["restored_at"]},
+       {"action", "send the missing tasks again, if their producers still have them"}});
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
 }
