@@ -297,7 +297,7 @@ class CellLists {
     if (chunk == kNoChunk) return std::nullopt;
     if (row_of(chunk).is_whole() && next_of(chunk) != chunk) return std::nullopt;
     const std::uint64_t cells = occupied(chunk);
-    if (!std::has_single_bit(cells)) return std::nullopt;
+    if ((cells & (cells - 1)) != 0) return std::nullopt;  // std::has_single_bit counts all bits
     return at(first_of_row(chunk) + CellRow::lowest(cells)).deadline;
   }
 
@@ -351,6 +351,7 @@ class CellLists {
   static constexpr std::size_t kCachedRows = 256;  // this number of rows fits in the caches
   static constexpr unsigned kSizes = 4;
   static constexpr unsigned kHeadStep = 64;
+  static constexpr std::size_t kKeptRows = 3;  // of free small chunks of one size
   // A list with this number of rows is divided into lists of about 9 or 2 timers.
   static constexpr std::uint32_t kRowsForRows = 40;
   static constexpr std::uint32_t kRowsForFourLines = 10;
@@ -579,7 +580,8 @@ class CellLists {
     const ChunkSize size = rows_[number].size();
     const unsigned step = CellRow::places_of(size);
     const unsigned chunks = (CellRow::kPlaces - CellRow::first_chunk(size)) / step;
-    if (number == kFirstRow || free_count_[static_cast<unsigned>(size)] < 3 * chunks) return;
+    if (number == kFirstRow || free_count_[static_cast<unsigned>(size)] < kKeptRows * chunks)
+      return;
     for (unsigned place = CellRow::first_chunk(size); place < CellRow::kPlaces; place += step) {
       remove_free(number * CellRow::kPlaces + place, size);
     }
