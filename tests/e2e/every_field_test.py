@@ -34,7 +34,7 @@ VALUES_OF_MEMBERS = {
 # Members of which a request has at most one.
 ALTERNATIVES = {
     "NewTask": [("payload", "payload_base64"), ("delay", "delay_ms", "due_at"),
-                ("visibility_timeout", "visibility_timeout_ms")],
+                ("visibility_timeout", "visibility_timeout_ms"), ("max_wait", "max_wait_ms")],
     "QueueChange": [("visibility_timeout", "visibility_timeout_ms"),
                     ("retention", "retention_ms"), ("key_retention", "key_retention_ms"),
                     ("webhook", "sink")],
@@ -45,6 +45,9 @@ ALTERNATIVES = {
 }
 # Members that a request with another member does not have.
 EXCLUDED_BY = {"cron": {"anchor"}, "every": {"gap", "repeat"}, "every_ms": {"gap", "repeat"}}
+# Members of a request that are not kept: the answer has the due time, and on_key and max_wait are
+# about the request itself.
+NOT_KEPT = {"delay", "delay_ms", "on_key", "max_wait", "max_wait_ms"}
 # Fields that no object of the test has, with the reason.
 OF_LEASE = "a lease ends when the server is dumped"
 BY_TIME = "set when the time of an occurrence has come"
@@ -136,7 +139,7 @@ class EveryField(unittest.TestCase):
     def check_answer(self, request, answer):
         """The answer has the value of each member of the request."""
         for name, value in request.items():
-            if name in ("delay", "delay_ms"):  # the answer has the due time
+            if name in NOT_KEPT:
                 continue
             with self.subTest(member=name):
                 if name not in answer:  # a duration as text
