@@ -180,7 +180,7 @@ class Lines(unittest.TestCase):
         row = next(line for line in page.splitlines() if line.startswith("| wheel"))
         self.assertTrue(row.endswith("| 2 | 1 | 0 | 1 | 50.0 % | 2 |"), row)
         self.assertIn("`timer_wheel.h` 2,", row)
-        self.assertIn("`cell_row.h` 0,", row)
+        self.assertIn("`occupancy.h` 0,", row)
         self.assertIn("| timer_wheel.h | `d` | `;` | Same ² |", page)
         self.assertIn("| timer_wheel.h | `b` | `;` | Open |", page)
 

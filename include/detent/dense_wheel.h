@@ -20,8 +20,8 @@
 //
 // Cost (docs/internals/wheel.md has measurements in nanoseconds): as TimerWheel, with one cache
 // miss less per operation. Memory: 18 bytes per timer in a full slot, and 4 bytes per number. A
-// slot with one to three timers takes 73 bytes, and an empty wheel takes 2.5 KB. On Linux a large
-// wheel gives back memory that its cells no longer need.
+// slot that is not empty takes at least 1 KiB. A wheel takes 17 KB, and 20 KB with one timer. On
+// Linux a large wheel gives back memory that its cells no longer need.
 //
 // Source: timers as rows of flat arrays are from Agrona's DeadlineTimerWheel. Read first:
 // detent/timer_wheel.h.
@@ -207,7 +207,7 @@ class IndexWheel {
   }
 
   /// Returns the number of bytes that the wheel has directly from the kernel, in addition to its
-  /// memory on the heap. Counts only pages that the kernel has provided. Arrays below 512 KiB are
+  /// memory on the heap. Counts only pages that the kernel has provided. Arrays below 128 KiB are
   /// on the heap. With AddressSanitizer or LeakSanitizer, and on systems other than Linux, all
   /// arrays are on the heap, and the result is 0. For people to look at. O(pages of 4 KiB).
   std::size_t mapped_bytes() const noexcept { return store_.lists().mapped_bytes(); }
@@ -302,7 +302,7 @@ TryScheduleResult IndexWheel<kDigitBits, Large>::try_schedule(std::uint32_t inde
     return TryScheduleResult::scheduled;
   }
   const bool has_room = !is_in_list && lists.has_room(list);
-  if (!has_room && !lists.try_prepare(list)) return TryScheduleResult::out_of_memory;
+  if (!has_room && !lists.try_prepare()) return TryScheduleResult::out_of_memory;
   schedule(index, deadline);
   return TryScheduleResult::scheduled;
 }

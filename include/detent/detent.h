@@ -75,7 +75,7 @@ DETENT_API int32_t detent_abi_version(void) DETENT_NOEXCEPT;
 /// no clock. Times are ticks, whose length the caller chooses. Only one thread at a time may use a
 /// wheel; different wheels are independent.
 ///
-/// Memory: about 34 bytes for a pending timer, and 3 KB for a wheel.
+/// Memory: about 34 bytes for a pending timer, and 17 KB for a wheel.
 typedef struct detent_wheel detent_wheel;
 
 /// Names one timer of one wheel. The value is never 0 and never reused by this wheel. So a call

@@ -65,18 +65,12 @@ class LinkLists {
     return true;
   }
 
-  bool try_push_small(List, const Entry&) const noexcept { return false; }
-
-  /// Adds a timer at the end. Returns true if the list was empty.
-  bool push(List list, const Entry& entry) noexcept {
+  /// Adds a timer at the end. Returns true if the list was empty. The parameter for the start of
+  /// the slot is not used.
+  bool push(List list, const Entry& entry, Tick = 0) noexcept {
     const bool was_empty = empty(list);
     lists_[list].push_back(entry.name->link_);
     return was_empty;
-  }
-  /// As the other `push`. The start of the slot is not used.
-  template <class StartOf>
-  bool push(List list, const Entry& entry, const StartOf&) noexcept {
-    return push(list, entry);
   }
 
   /// Removes a timer. Returns true if the caller must call `settle(timer)` now.

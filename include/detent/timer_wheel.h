@@ -37,16 +37,16 @@
 //     advance             O(1) per timer fired or moved, and O(1) per call for any distance. After
 //                         `schedule` or `postpone`, a timer moves at most 8 times before it fires
 //     memory              per pending timer: 16 bytes in the caller's object, and 18 bytes in the
-//                         wheel if its slot is full. A slot with one to three timers takes 73
-//                         bytes; a slot with 16 timers or more takes at least 1 KiB. An empty wheel
-//                         takes 2.5 KB, and each level that has had timers up to 1 KB more
+//                         wheel if its slot is full. A slot with timers takes at least 1 KiB (2 MiB
+//                         if all slots are used). In addition, a fixed cost of 17 KB
+//                         per wheel, or 20 KB with one timer
 //
-// All cells are in one array. Below 512 KiB the array is on the heap, and grows by a quarter or
-// more. From 512 KiB, the memory comes directly from Linux: a page takes memory only when the wheel
-// first writes to it, and the wheel returns most of the memory that it no longer needs, in blocks
-// of 64 KiB. From 2 MiB the wheel asks for pages of 2 MiB, and returns only whole pages. Linux
-// grants such pages if transparent huge pages are enabled for programs that ask. On other systems
-// the wheel keeps its memory until it is destroyed.
+// The array of cells doubles when it is full, from 2 KiB. Below 128 KiB the array is on the heap.
+// From 128 KiB, the memory comes directly from Linux: a page takes memory only when the wheel first
+// writes to it, and the wheel returns most of the memory that it no longer needs, in blocks of 64
+// KiB. From 4 MiB the wheel asks for pages of 2 MiB, and returns only whole pages. Linux grants
+// such pages if transparent huge pages are enabled for programs that ask. On other systems the
+// wheel keeps its memory until it is destroyed.
 //
 // If your timers have an array index anyway, for example a connection number, DenseWheel is faster.
 // FifoTimerWheel keeps equal deadlines in the order of scheduling. Both are the same wheel with
@@ -140,7 +140,7 @@ class TimerWheel {
   void reserve(std::size_t count) { store_.lists().reserve(count); }
 
   /// Returns the number of bytes that the wheel has directly from the kernel, in addition to its
-  /// memory on the heap. Counts only pages that the kernel has provided. Arrays below 512 KiB are
+  /// memory on the heap. Counts only pages that the kernel has provided. Arrays below 128 KiB are
   /// on the heap. With AddressSanitizer or LeakSanitizer, and on systems other than Linux, all
   /// arrays are on the heap, and the result is 0. For people to look at. O(pages of 4 KiB).
   std::size_t mapped_bytes() const noexcept { return store_.lists().mapped_bytes(); }

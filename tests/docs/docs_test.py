@@ -57,8 +57,8 @@ FIGURES = (
      r"kWrongClock = std::chrono::hours\{(\d+)\}"),
     ("docs/guides/recurring.md", r"up to (\d+) hours", "src/engine/schedules/schedule_registry.cc",
      r"kLongestStepBack = std::chrono::hours\{(\d+)\}"),
-    ("docs/guides/choosing-a-queue.md", r"A `TimerWheel` takes ([\d.]+) KB",
-     "include/detent/timer_wheel.h", r"empty wheel\s+//\s+takes ([\d.]+) KB"),
+    ("docs/guides/choosing-a-queue.md", r"empty `TimerWheel` takes (\d+) KB",
+     "include/detent/timer_wheel.h", r"(\d+) KB\s+//\s+per wheel"),
     *(("docs/guides/choosing-a-queue.md", words, "docs/guides/choosing-a-queue.md",
        r"\| FifoTimerWheel or TimerWheel \| FifoTimerWheel \| FifoTimerWheel, from " + table)
       for words, table in (

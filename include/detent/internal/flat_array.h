@@ -3,9 +3,9 @@
 //
 // A std::vector has three disadvantages here: it copies all elements when it grows, it returns no
 // memory, and it lies in pages of 4 KiB. In an array of many megabytes the processor then waits for
-// its page table at nearly every access. From 512 KiB on, FlatArray gets its own memory from Linux.
-// Smaller arrays, and arrays on other systems, use the heap: often it has memory that the program
-// has used before, so the first writes need no new pages. With memory from Linux:
+// its page table at nearly every access. From 128 KiB on, FlatArray gets its own memory from Linux.
+// Smaller arrays, and arrays on other systems, use the heap. With memory from Linux:
+//
 //
 //     growing      moves page table entries to a place with room (mremap), and copies no bytes.
 //                  Until it is done, it needs address space for the old array, the new array and 2
@@ -14,14 +14,13 @@
 //                  Exceptions: if vm.overcommit_memory is 2, the memory counts as used; if the
 //                  process locks its memory, the memory is used
 //     returned     any part that is no longer needed (unless locked)
-//     from 2 MiB   in pages of 2 MiB, if transparent huge pages are enabled for programs that ask
+//     from 4 MiB   in pages of 2 MiB, if transparent huge pages are enabled for programs that ask
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -59,16 +58,19 @@ inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 /// Memory from the heap.
 struct HeapPages {
   static constexpr bool usable() noexcept { return true; }
-  static constexpr bool kZero = false;  // new bytes have any value
   static constexpr std::size_t kHugeFrom = std::numeric_limits<std::size_t>::max();
 
-  /// Grows memory from `old_bytes` at `old` (null: no memory yet) to `bytes`. Returns the new
-  /// address. Returns null if there is no memory; `old` is then unchanged. The heap can often
-  /// extend the memory without a copy.
-  static void* grow(void* old, std::size_t, std::size_t bytes) noexcept {
-    return std::realloc(old, bytes);
+  /// Grows memory from `old_bytes` at `old` (null: no memory yet) to `bytes`; new bytes are zero.
+  /// Returns the new address. Returns null if there is no memory; `old` is then unchanged.
+  static void* grow(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
+    void* const start = ::operator new(bytes, std::nothrow);
+    if (start == nullptr) return nullptr;
+    if (old != nullptr) std::memcpy(start, old, old_bytes);
+    std::memset(static_cast<std::byte*>(start) + old_bytes, 0, bytes - old_bytes);
+    ::operator delete(old);
+    return start;
   }
-  static void release(void* start, std::size_t) noexcept { std::free(start); }
+  static void release(void* start, std::size_t) noexcept { ::operator delete(start); }
   static void touch(void*, std::size_t) noexcept {}
   static void give_back(void*, std::size_t) noexcept {}
   static std::size_t resident_bytes(void*, std::size_t) noexcept { return 0; }
@@ -78,9 +80,8 @@ struct HeapPages {
 /// Memory from the kernel, for sizes that are powers of two and at least 64 KiB.
 struct MappedPages {
   static constexpr bool usable() noexcept { return true; }
-  static constexpr bool kZero = true;  // new bytes are zero
   /// Arrays of at least this size use pages of kHugePage.
-  static constexpr std::size_t kHugeFrom = kHugePage;
+  static constexpr std::size_t kHugeFrom = 2 * kHugePage;
 
   /// As HeapPages::grow.
   static void* grow(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
@@ -164,12 +165,9 @@ struct LargePages : MappedPages {
 using LargePages = HeapPages;
 #endif
 
-/// What new elements of an array are: zero bytes, or bytes of any value.
-enum class NewMemory { zero, any };
-
-/// A growing array of `T`s. The bytes of new elements must be a valid `T`. Not movable.
+/// A growing array of `T`s. New elements are zero bytes, which must be a valid `T`. Not movable.
 /// Thread-compatible.
-template <class T, class Large = LargePages, NewMemory kNew = NewMemory::zero>
+template <class T, class Large = LargePages>
 class FlatArray {
  public:
   static_assert(std::is_trivially_copyable_v<T> && std::has_single_bit(sizeof(T)));
@@ -189,9 +187,8 @@ class FlatArray {
   const T& operator[](std::size_t index) const noexcept { return first_[index]; }
   std::size_t size() const noexcept { return size_; }
 
-  /// Grows to at least `count` elements, and by about a quarter; to twice the size below 4 KiB.
-  /// From 512 KiB on, the size is a power of two. Moves the elements. If there is no memory, the
-  /// process ends. O(size) for a small array, O(pages) for a large array.
+  /// Grows to at least `count` elements, and at least to the double size. Moves the elements. If
+  /// there is no memory, the process ends. O(size) for a small array, O(pages) for a large array.
   [[gnu::noinline]] void grow(std::size_t count) noexcept {
     const bool has_memory = try_grow(count);
     DETENT_CHECK(has_memory);
@@ -202,7 +199,7 @@ class FlatArray {
     if (count <= size_) return true;
     if (count > kMostBytes / sizeof(T)) return false;
     const std::size_t old_bytes = bytes();
-    const std::size_t new_bytes = bytes_for(count * sizeof(T));
+    const std::size_t new_bytes = std::bit_ceil(std::max<std::size_t>(count * sizeof(T), 64));
     const bool moves_to_large = !is_large() && is_large(new_bytes);
     void* start = nullptr;
     if (moves_to_large) {
@@ -216,9 +213,6 @@ class FlatArray {
     if (moves_to_large && first_ != nullptr) {
       std::memcpy(start, first_, old_bytes);
       HeapPages::release(first_, old_bytes);
-    }
-    if (kNew == NewMemory::zero && !(is_large(new_bytes) && Large::kZero)) {
-      std::memset(static_cast<std::byte*>(start) + old_bytes, 0, new_bytes - old_bytes);
     }
     first_ = static_cast<T*>(start);
     size_ = new_bytes / sizeof(T);
@@ -249,19 +243,8 @@ class FlatArray {
  private:
   // One mapping per small array would be too many for a program with many wheels
   // (vm.max_map_count).
-  static constexpr std::size_t kLargeBytes = std::size_t{512} << 10;
+  static constexpr std::size_t kLargeBytes = std::size_t{128} << 10;
   static constexpr std::size_t kMostBytes = std::numeric_limits<std::size_t>::max() / 2;
-
-  // A small array grows by a quarter. Doubling would waste a quarter of the memory of small wheels,
-  // and the C library can often extend the memory without a copy.
-  std::size_t bytes_for(std::size_t least) const noexcept {
-    constexpr std::size_t kLine = 64;
-    constexpr std::size_t kStep = 1'024;
-    const std::size_t more =
-        bytes() < 4 * kStep ? std::bit_ceil(bytes() + 1) : (bytes() + bytes() / 4) / kStep * kStep;
-    const std::size_t lines = (std::max({least, more, kLine}) + kLine - 1) / kLine * kLine;
-    return lines < kLargeBytes ? lines : std::bit_ceil(lines);
-  }
 
   static bool is_large(std::size_t bytes) noexcept {
     return bytes >= kLargeBytes && Large::usable();

@@ -17,7 +17,6 @@
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "detent/check.h"
 #include "detent/internal/level_map.h"
@@ -40,11 +39,12 @@ namespace detent::internal {
 template <template <unsigned kListCount> class ListsOf, unsigned kDigitBits>
 class LevelStore {
   using Map = LevelMap<kDigitBits>;
-  // List numbers: first three lists that exchange their roles, then the future slots, then the
-  // overdue slots, which most wheels never use.
-  static constexpr unsigned kFuture = 3;
-  static constexpr unsigned kOverdue = kFuture + Map::kSlotCount;
-  static constexpr unsigned kListCount = kOverdue + Map::kSlotCount;
+  // List numbers: first the future slots, then the overdue slots, then three lists that exchange
+  // their roles.
+  static constexpr unsigned kOverdue = Map::kSlotCount;
+  static constexpr unsigned kRoles = 2 * Map::kSlotCount;
+  static constexpr unsigned kListCount = kRoles + 3;
+  static constexpr Tick kNever = std::numeric_limits<Tick>::max();
 
  public:
   using Lists = ListsOf<kListCount>;
@@ -70,7 +70,7 @@ class LevelStore {
         return;
       }
     }
-    insert_in(future_, kFuture, entry);
+    insert_in(future_, 0, entry);
   }
 
   /// Removes a timer from any list. Returns true, so that the rare case is a tail call.
@@ -82,16 +82,18 @@ class LevelStore {
   }
 
   /// Stores a new deadline in the cell of a timer, if its slot starts no later than this deadline.
-  /// The timer is placed again when time reaches the slot. Requires: `deadline` is after the
-  /// running pass. May return false for a deadline before the old deadline, and changes nothing
-  /// then.
+  /// The timer is placed again when time reaches the slot. Reads and writes only the cell and the
+  /// start of the slot. Requires: `deadline` is after the running pass. Returns false if the
+  /// deadline is before the start of the slot.
   bool move_in_place(Place place, Tick deadline) noexcept {
-    return lists_.move_in_place(place, deadline);
+    if (deadline < lists_.start_of(place)) return false;
+    lists_.at(place).deadline = deadline;
+    return true;
   }
 
   /// Returns the list in which `add` would put a timer.
   unsigned list_for(Tick deadline, Tick pass_end) const noexcept {
-    return deadline <= pass_end ? waiting_ : kFuture + future_.slot_of(deadline);
+    return deadline <= pass_end ? waiting_ : future_.slot_of(deadline);
   }
 
   bool nothing_waits() const noexcept { return lists_.empty(waiting_); }
@@ -102,7 +104,7 @@ class LevelStore {
   [[gnu::noinline]] Tick next_wakeup() const noexcept {
     const typename Map::Slot slot = *future_.next();
     if (slot.level == 0) return slot.start;
-    const auto only = lists_.only_deadline(kFuture + slot.number);
+    const auto only = lists_.only_deadline(slot.number);
     return only ? std::min(*only, slot.last()) : slot.start;
   }
 
@@ -111,7 +113,7 @@ class LevelStore {
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
     for (unsigned number = 0; number < Map::kSlotCount; ++number) {
-      if (future_.is_occupied(number)) visit(future_.slot(number), lists_.count(kFuture + number));
+      if (future_.is_occupied(number)) visit(future_.slot(number), lists_.count(number));
     }
   }
 
@@ -123,22 +125,19 @@ class LevelStore {
     lists_.check_invariants();
     future_.check_invariants();
     overdue_.check_invariants();
+    for (unsigned slot = 0; slot < Map::kSlotCount; ++slot) {
+      check_slot(future_, slot, slot);
+      check_slot(overdue_, slot, slot + kOverdue);
+    }
     std::size_t count = 0;
-    std::vector<bool> holds_timers(kListCount, false);
-    lists_.for_each([&](unsigned list, auto, const Entry& entry) {
+    lists_.for_each([this, &count](unsigned list, auto, const Entry& entry) {
       ++count;
-      if (list == batch_list_) return;
-      holds_timers[list] = true;
-      if (list < kFuture) return;
-      const Tick start = list < kOverdue ? future_.slot(list - kFuture).start
-                                         : overdue_.slot(list - kOverdue).start;
+      if (list >= kRoles || list == batch_list_) return;
+      const Tick start =
+          list < kOverdue ? future_.slot(list).start : overdue_.slot(list - kOverdue).start;
       DETENT_CHECK(entry.deadline >= start);
     });
     DETENT_CHECK(count == size_);
-    for (unsigned slot = 0; slot < Map::kSlotCount; ++slot) {
-      DETENT_CHECK(future_.is_occupied(slot) == holds_timers[kFuture + slot]);
-      DETENT_CHECK(overdue_.is_occupied(slot) == holds_timers[kOverdue + slot]);
-    }
   }
   /// Stops the process unless all waiting and admitted timers are due at or before `end`.
   /// O(timers).
@@ -187,7 +186,7 @@ class LevelStore {
 
   void place(const Entry& entry) noexcept {
     if (entry.deadline >= future_.base()) {
-      insert_in(future_, kFuture, entry);
+      insert_in(future_, 0, entry);
     } else {
       insert_in(overdue_, kOverdue, entry);
     }
@@ -214,7 +213,7 @@ class LevelStore {
     const auto slot = is_overdue ? overdue_.next() : future_.next();
     if (!is_overdue && note_quiet(slot, end)) return false;
     next_ = *slot;
-    next_list_ = slot->number + (is_overdue ? kOverdue : kFuture);
+    next_list_ = slot->number + (is_overdue ? kOverdue : 0);
     return true;
   }
 
@@ -235,9 +234,8 @@ class LevelStore {
 
  private:
   void insert_in(const Map& map, unsigned first_list, const Entry& entry) noexcept {
-    const unsigned list = first_list + map.slot_of(entry.deadline);
-    if (!lists_.try_push(list, entry)) [[unlikely]]
-      insert_small(list, entry);
+    if (!lists_.try_push(first_list + map.slot_of(entry.deadline), entry)) [[unlikely]]
+      grow(first_list, entry);
   }
 
   // Not inlined, because they are rare: inlining would make each caller save registers.
@@ -245,25 +243,19 @@ class LevelStore {
     quiet_until_ = 0;
     lists_.push(waiting_, entry);
   }
-  [[gnu::noinline]] void insert_small(unsigned list, Entry entry) noexcept {
-    if (!lists_.try_push_small(list, entry)) grow(list, entry);
-  }
-  [[gnu::noinline]] void grow(unsigned list, Entry entry) noexcept {
-    if (list >= kOverdue) return grow_overdue(list, entry);
-    const unsigned slot = list - kFuture;
-    if (!lists_.push(list, entry, [&] { return future_.slot(slot).start; })) return;
+  [[gnu::noinline]] void grow(unsigned first_list, Entry entry) noexcept {
+    Map& map = first_list == kOverdue ? overdue_ : future_;
+    const unsigned slot = map.slot_of(entry.deadline);
+    const Tick start = first_list == kOverdue ? kNever : map.slot(slot).start;
+    if (!lists_.push(first_list + slot, entry, start)) return;
     quiet_until_ = 0;
-    future_.set_occupied(slot);
-  }
-  [[gnu::noinline]] void grow_overdue(unsigned list, Entry entry) noexcept {
-    if (lists_.push(list, entry)) overdue_.set_occupied(list - kOverdue);
+    map.set_occupied(slot);
   }
   [[gnu::noinline]] bool settle(Place place) noexcept {
     const unsigned emptied = lists_.settle(place);
-    if (emptied < kFuture || emptied >= kListCount) return true;
     if (emptied < kOverdue) {
-      future_.clear_occupied(emptied - kFuture);
-    } else {
+      future_.clear_occupied(emptied);
+    } else if (emptied < kRoles) {
       overdue_.clear_occupied(emptied - kOverdue);
     }
     return true;
@@ -283,6 +275,11 @@ class LevelStore {
     lists_.prefetch(list);
   }
 
+  void check_slot(const Map& map, unsigned slot, unsigned list) const noexcept {
+    const bool holds_timers = !lists_.empty(list) && list != batch_list_;
+    DETENT_CHECK(map.is_occupied(slot) == holds_timers);
+  }
+
   std::size_t size_ = 0;
   Map future_;
   Map overdue_{0};  // in a pass: timers due before the base of the future, to be sorted
@@ -293,10 +290,10 @@ class LevelStore {
   typename Map::Slot next_{};
   unsigned next_list_ = 0;
   Batch batch_ = Batch::to_place;
-  unsigned placed_ = 0;
-  unsigned admitted_ = 1;          // timers due when scheduled, before the last call began
-  unsigned waiting_ = 2;           // timers due when scheduled, since the last call began
-  unsigned batch_list_ = placed_;  // list of the current batch: a slot's list, or placed_
+  unsigned batch_list_ = kRoles;  // list of the current batch: a slot's list, or placed_
+  unsigned placed_ = kRoles;
+  unsigned admitted_ = kRoles + 1;  // timers due when scheduled, before the last call began
+  unsigned waiting_ = kRoles + 2;   // timers due when scheduled, since the last call began
 };
 
 }  // namespace detent::internal
