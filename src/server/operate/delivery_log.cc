@@ -54,7 +54,7 @@ void DeliveryLog::failed(const WebhookResult& result, MonotonicTime now) {
   receiver.is_told = true;
   log_warning("webhook calls to a receiver fail", {{"receiver", name},
                                                    {"cause", result.cause},
-                                                   {"failed", receiver.failed},
+                                                   {"failed_calls", receiver.failed},
                                                    {"since", shown_since(receiver.first, now)},
                                                    {"action", action_for(result.end)}});
 }
@@ -68,7 +68,7 @@ void DeliveryLog::succeeded(const WebhookResult& result, MonotonicTime now) {
   if (!std::exchange(receiver.is_told, false)) return;
   log_info("webhook calls to a receiver succeed again",
            {{"receiver", found->first},
-            {"failed", failed},
+            {"failed_calls", failed},
             {"after", shown_since(receiver.first, now)}});
 }
 

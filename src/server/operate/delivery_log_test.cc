@@ -46,7 +46,7 @@ TEST_F(DeliveryLogTest, AFailedReceiverHasALinePerMinuteAndOneAboutItsRecovery) 
   }
   const std::string line =
       "warning webhook calls to a receiver fail receiver=shop.example:8443 "
-      "cause=\"connect: Connection refused\" failed=";
+      "cause=\"connect: Connection refused\" failed_calls=";
   EXPECT_EQ(count(line + "1 action=\"check that the receiver runs"), 1) << out_.str();
   EXPECT_EQ(count(line + "601 since=1m action="), 1) << out_.str();
   EXPECT_EQ(count(line + "1201 since=2m action="), 1) << out_.str();
@@ -55,7 +55,7 @@ TEST_F(DeliveryLogTest, AFailedReceiverHasALinePerMinuteAndOneAboutItsRecovery) 
   succeed("other.example");
   succeed("shop.example:8443");
   EXPECT_EQ(count("info webhook calls to a receiver succeed again receiver=shop.example:8443 "
-                  "failed=1210 after=130s\n"),
+                  "failed_calls=1210 after=130s\n"),
             1)
       << out_.str();
   succeed("shop.example:8443");
@@ -71,7 +71,7 @@ TEST_F(DeliveryLogTest, AReceiverThatFailsNowAndThenHasNotRecovered) {
   EXPECT_EQ(count("\n"), 1) << out_.str();
   clock_.advance(9s);
   succeed("a.test");
-  EXPECT_EQ(count("succeed again receiver=a.test failed=60 after=69s\n"), 1) << out_.str();
+  EXPECT_EQ(count("succeed again receiver=a.test failed_calls=60 after=69s\n"), 1) << out_.str();
   fail("a.test");
   fail("a.test");
   EXPECT_EQ(count("calls to a receiver fail "), 2) << "a minute has passed since the first line";
@@ -91,7 +91,7 @@ TEST_F(DeliveryLogTest, EachKindOfFailureHasItsAction) {
   fail("e.test", DeliveryEnd::timed_out, "timed out after 15 s");
   for (const char* action : {"read the log of the receiver", "give the receiver more capacity",
                              "schedule no more tasks", "correct the cause", "check that"}) {
-    EXPECT_EQ(count(std::string("failed=1 action=\"") + action), 1) << action << out_.str();
+    EXPECT_EQ(count(std::string("failed_calls=1 action=\"") + action), 1) << action << out_.str();
   }
   log_.webhook_called({"f.test", DeliveryEnd::given_back, ""});
   EXPECT_EQ(count("f.test"), 0);

@@ -36,11 +36,13 @@ void DiskWatch::look() {
   const std::uint64_t least = options_.min_free_bytes;
   if (*free < least || (low_since_ && *free < least + least / 4)) return refuse(*free);
   if (!low_since_) return;
-  low_since_.reset();
-  pace_ = {};
   intake_.open();
   log_info("the disk has enough free space; new tasks are accepted again",
-           {{"folder", options_.folder}, {"free", mebibytes(*free)}});
+           {{"folder", options_.folder},
+            {"free", mebibytes(*free)},
+            {"after", shown_since(*low_since_, clock_.now())}});
+  low_since_.reset();
+  pace_ = {};
 }
 
 void DiskWatch::refuse(std::uint64_t free) {
@@ -52,12 +54,15 @@ void DiskWatch::refuse(std::uint64_t free) {
                      "; new tasks are refused until there is space",
                  ""});
   if (!pace_.is_worth_a_line("", now)) return;
-  log_error("the disk is nearly full; new tasks are refused",
-            {{"folder", options_.folder},
-             {"free", mebibytes(free)},
-             {"min_free_disk", mebibytes(options_.min_free_bytes)},
-             {"since", shown_since(*low_since_, now)},
-             {"action", "delete other files, or enlarge the disk"}});
+  log_error(
+      "the disk is nearly full; new tasks are refused",
+      {{"folder", options_.folder},
+       {"free", mebibytes(free)},
+       {"min_free_disk", mebibytes(options_.min_free_bytes)},
+       {"since", shown_since(*low_since_, now)},
+       {"action",
+        "delete files outside of this folder, or enlarge the disk; stored tasks are still handed "
+        "out"}});
 }
 
 std::optional<DiskFigures> DiskWatch::figures() const noexcept {

@@ -280,7 +280,7 @@ class StoreLog {
     log_error("the store failed; requests are refused until it is open again",
               {{"cause", cause_},
                {"failures", is_first ? std::nullopt : std::optional(std::to_string(failures_))},
-               {"first", is_first ? std::nullopt : shown_since(first_failure_, now)},
+               {"since_first", is_first ? std::nullopt : shown_since(first_failure_, now)},
                {"action", "correct the cause; the server opens the store again by itself"}});
   }
 

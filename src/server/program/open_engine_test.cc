@@ -146,10 +146,10 @@ TEST_F(OpenEngineTest, AStoreThatFailsAgainAndAgainIsToldAFewTimesPerMinute) {
     clock_.advance(1s);
   }
   EXPECT_EQ(count(failed + "action=\"correct the cause; "), 1) << log_.str();
-  EXPECT_EQ(count(failed + "failures=2 first=1s "), 1) << log_.str();
-  EXPECT_EQ(count(failed + "failures=3 first=2s "), 1) << log_.str();
-  EXPECT_EQ(count(failed + "failures=61 first=1m "), 1) << log_.str();
-  EXPECT_EQ(count(failed + "failures=121 first=2m "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "failures=2 since_first=1s "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "failures=3 since_first=2s "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "failures=61 since_first=1m "), 1) << log_.str();
+  EXPECT_EQ(count(failed + "failures=121 since_first=2m "), 1) << log_.str();
   EXPECT_EQ(count("info the store is open again\n"), 7) << log_.str();
   EXPECT_EQ(count("\n"), 14) << log_.str();
   clock_.advance(60s);
