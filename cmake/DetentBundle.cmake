@@ -1,8 +1,10 @@
 # Installs what the tarball has instead of the component `program`: the program, the libraries that
-# it needs, except those of glibc, and the licenses of their packages. The program searches for the
-# libraries relative to its own place, so the user can put the folder anywhere.
+# it needs, except those of glibc, the licenses of their packages, and the list of software in the
+# program. The program searches for the libraries relative to its own place, so the user can put the
+# folder anywhere.
 #
-# An install rule of cmake/DetentPackages.cmake includes this script. DETENT_PROGRAM is the program.
+# An install rule of cmake/DetentPackages.cmake includes this script. DETENT_PROGRAM is the program,
+# and DETENT_BUILD is its build tree.
 find_program(PATCHELF patchelf REQUIRED)
 find_program(DPKG_QUERY dpkg-query REQUIRED)
 find_program(STRIP strip REQUIRED)
@@ -35,4 +37,7 @@ set(program $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/${name})
 execute_process(COMMAND ${STRIP} ${program} COMMAND_ERROR_IS_FATAL ANY)
 # The libraries must find each other too. DT_RPATH applies to them, DT_RUNPATH would not.
 execute_process(COMMAND ${PATCHELF} --force-rpath --set-rpath "$ORIGIN/../lib/detent" ${program}
+  COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/../tools/sbom ${DETENT_BUILD}
+  $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/share/doc/detent/detent.spdx.json
   COMMAND_ERROR_IS_FATAL ANY)

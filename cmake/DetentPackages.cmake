@@ -39,6 +39,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/packaging/grafana/detent.json
   DESTINATION share/doc/detent/grafana COMPONENT debian_program EXCLUDE_FROM_ALL)
 
 install(CODE "set(DETENT_PROGRAM \"$<TARGET_FILE:detent>\")
+  set(DETENT_BUILD \"${PROJECT_BINARY_DIR}\")
   include(\"${CMAKE_CURRENT_LIST_DIR}/DetentBundle.cmake\")" COMPONENT bundle EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB TGZ)

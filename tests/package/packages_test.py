@@ -36,6 +36,7 @@ LIBRARY_PLACES = re.compile(
     r"share/doc/libdetent-dev/(changelog(\.Debian)?\.gz|copyright))")
 PROGRAM_FILES = {"bin/detent", "share/man/man1/detent.1", "share/doc/detent/LICENSE",
                  "share/doc/detent/detent.toml", "share/doc/detent/detent.rules.yml",
+                 "share/doc/detent/detent.spdx.json",
                  "share/doc/detent/grafana/detent.json", "share/bash-completion/completions/detent",
                  "share/zsh/site-functions/_detent",
                  "share/fish/vendor_completions.d/detent.fish"}
