@@ -6,7 +6,8 @@
   and docs/zh/README.md every Chinese page.
 - Every known wrong answer and every class of bugs has a test. Every feature has a test, example or
   benchmark. Every name of the glossary is in the code, and every term has one meaning.
-- Figures that pages copy from the code are equal to those in the code.
+- Figures that pages copy from the code are equal to those in the code. This includes the limits of
+  the entry points in the threat model.
 
 Argument: the root of the tree. The tests also use small trees with broken pages, to show that
 each check can fail.
@@ -71,6 +72,10 @@ FIGURES = (
     ("CONTRIBUTING.md", r"A sentence has at most (\d+) words", "tools/tidy_rules/prose.py",
      r"SENTENCE_WORDS, SENTENCE_HITS = (\d+)"),
 )
+# A limit in a table of the threat model, with its constant: "16 KiB of head (`max_header_bytes`)".
+LIMIT = re.compile(r"(\d(?:[\d ]*\d)?)(?: (KiB|MiB|s)\b)?[^(),;|]*\(`(\w+)`\)")
+UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "s": 1000}
+MILLISECONDS = {"milliseconds": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 # Folders of files that are not in this tree: a user's program, or built and installed files.
 ELSEWHERE = {"app", "build", "etc", "share", "usr"}
 # Files of other projects or of users, and files that are created at run time.
@@ -214,6 +219,40 @@ def wrong_figures(root):
                   f"{real[1] if real else 'none'}"
 
 
+def limit_in_code(name, sources):
+    """The value of a constant, and whether it is a time, which is in milliseconds; or None."""
+    for text in sources:
+        found = re.search(rf"([^\n;]*)\b{name}\s*[={{]\s*([^;,\n]+)", text)
+        if not found:
+            continue
+        units = re.findall(r"milliseconds|seconds|minutes|hours", found[1] + found[2])
+        value = re.sub(r"(?:std::)?(?:size_t|uint64_t|chrono::\w+)|[{}']", "", found[2]).strip()
+        if re.fullmatch(r"[\d *<]+", value):
+            return eval(value) * (MILLISECONDS[units[-1]] if units else 1)
+    return None
+
+
+def wrong_limits(root):
+    """Rows of entry points in the threat model that name no test, or a limit that the code does not
+    have."""
+    page = root / "docs/internals/threat-model.md"
+    _, _, text = (page.read_text("utf-8") if page.exists() else "").partition("## Entry points\n")
+    for line in text.partition("\n## ")[0].splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if not line.startswith("| ") or cells[0] == "entry point":
+            continue
+        where = f"docs/internals/threat-model.md: {cells[0]}"
+        if len(cells) != 5 or not (TEST_NAME.search(cells[4]) or PATH.search(cells[4])):
+            yield f"{where}: names no test"
+            continue
+        sources = [(root / path).read_text("utf-8") for path in PATH.findall(cells[2])
+                   if (root / path).is_file()]
+        for figure, unit, name in LIMIT.findall(cells[2]):
+            told, real = value_of(figure) * UNITS[unit], limit_in_code(name, sources)
+            if told != real:
+                yield f"{where}: {name} is {told}, but {real} in the code"
+
+
 def terms_of(cell):
     """The terms of a row: `turn, hand` has two, `shard (of a cluster)` has one."""
     return [term.strip() for term in re.split(r"[,/→](?![^(]*\))", cell) if term.strip()]
@@ -282,6 +321,7 @@ def findings(root):
     yield from unshown_features(root)
     yield from terms_not_in_code(root)
     yield from wrong_figures(root)
+    yield from wrong_limits(root)
     yield from double_terms(root)
     yield from cases_without_test(root, sources)
     yield from classes_without_test(root)
@@ -299,7 +339,8 @@ BROKEN = {
     "docs/README.md": "[a](a.md) [f](internals/failure-modes.md) [gone](gone.md) "
                       "[ok](a.md?lang=zh) [head](a.md#no-such) [out](../../etc) "
                       "[features](features.md) [zh](zh/README.md) "
-                      "[glossary](glossary.md) 25 classes of bugs",
+                      "[glossary](glossary.md) [threats](internals/threat-model.md) "
+                      "25 classes of bugs",
     "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
                  "```\n[in code](nowhere.md)\n```\n"
                  "src/there.cc, src/{there,gone}.cc, src/*.xy, build/src/any.cc, "
@@ -319,6 +360,12 @@ BROKEN = {
             ["`Port.SaysWhatHolds`", "`AB_TESTED`", "`AB_GONE`", "`some_test.cc`: all of it",
              "read with care", "`SaysThatItAllHoldsNow`, `tests/regress/x/cases.md`"]
             + ["`tests/regress/`"] * 28, 1)),
+    "docs/internals/threat-model.md":
+        "## Entry points\n| entry point | by | limits | guards | tests |\n|---|---|---|---|---|\n"
+        "| good | all | 16 KiB (`kHead`), 10 s (`kTime`). src/limits.h | a | `Port.AB_TESTED` |\n"
+        "| door | all | 8 KiB of head (`kHead`), 1 (`kGone`). src/limits.h | a | `Port.*` |\n"
+        "| gate | all | none | a | none |\n\n## Threats\n| not | a | limit |\n",
+    "src/limits.h": "int kHead = 16 * 1024;\nconstexpr milliseconds kTime{10'000};  // long\n",
     "include/detent/internal/cell_lists.h": "// with 56 cells and an occupancy word",
     "src/there.cc": "struct Port; void port_of();  // Gone", "include/detent/there.h": "",
     "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ASentence) // AB_MISSING\n"
@@ -345,6 +392,9 @@ EXPECTED = [
     "docs/internals/failure-modes.md: no test shows class 35",
     "docs/internals/failure-modes.md: no test shows class 5",
     "docs/internals/failure-modes.md: there is no test SaysThatItAllHoldsNow",
+    "docs/internals/threat-model.md: door: kGone is 1, but None in the code",
+    "docs/internals/threat-model.md: door: kHead is 8192, but 16384 in the code",
+    "docs/internals/threat-model.md: gate: names no test",
     "docs/lonely.md is not in docs/README.md",
     "docs/zh/lonely.md is not in docs/zh/README.md",
     "tests/regress/x/cases.md: no test is called AB_MISSING",
