@@ -57,7 +57,8 @@ export function followQueue(name, signal, { spanOf, on, onHistory }) {
   const loadHistory = every(STEP, signal, async () => {
     const span = spanOf();
     const history = await fetchHistory(name, span, signal).catch(() => null);
-    if (history && span === spanOf()) onHistory(history);
+    if (span !== spanOf()) return 0; // another range was chosen during the call
+    if (history) onHistory(history);
     return span > HOUR ? 6 * STEP : STEP;
   });
   return { reload, loadHistory };

@@ -80,8 +80,8 @@ std::string target_without(std::string_view target, std::initializer_list<std::s
 }
 
 bool has_parameter(std::string_view target, std::string_view name) {
-  // Without the parameter, the target can only gain the mark at its end.
-  return target_without(target, {name}).size() <= target.size();
+  // Both also lose empty parameters.
+  return target_without(target, {name}) != target_without(target, {});
 }
 
 Plan to_shard(net::HttpRequest request, ShardNumber shard) {

@@ -104,6 +104,8 @@ TEST(QueuePlan, TheHistoriesOfThePartitionsAreAddedStepByStep) {
 TEST(QueuePlan, TheHistoryOfAllQueuesIsOfTheNode) {
   EXPECT_TRUE(is_of_node(get("/v1/stats/history")));
   EXPECT_TRUE(is_of_node(get("/v1/stats/history?span=1h&step=1m")));
+  EXPECT_TRUE(is_of_node(get("/v1/stats/history?")));
+  EXPECT_TRUE(is_of_node(get("/v1/stats/history?span=1h&&")));
   EXPECT_FALSE(is_of_node(get("/v1/stats/history?span=1h&%71ueue=a")));
   EXPECT_FALSE(is_of_node(get("/v1/stats/history?queue=")));
 }

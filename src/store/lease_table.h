@@ -108,7 +108,7 @@ class LeaseTable {
   /// Renews the membership of `me`, and publishes its present data. Also renews each lease in
   /// `held` that `me` still owns with this epoch. This includes a lease that has expired, if no
   /// other node has taken the shard. Errors: also `unavailable` if another node with the same name
-  /// but another address is alive. That node may leave later.
+  /// but another address is alive. That node may leave later. Requires: no shard twice in `held`.
   virtual Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) = 0;
   /// Takes a shard whose lease has expired. Empty if the lease has not expired, for example because
   /// another node was faster.

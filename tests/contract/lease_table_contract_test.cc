@@ -322,6 +322,8 @@ TYPED_TEST(LeaseTableContract, EpochsOnlyRise) {
         if (!lease) break;
         ASSERT_EQ(lease->epoch, last[shard] + 1);
         last[shard] = lease->epoch;
+        // A node that takes a shard whose lease of its own has expired holds it once.
+        std::erase_if(held[node], [&](const ShardLease& one) { return one.shard == shard; });
         held[node].push_back(*lease);
         ++taken;
       }

@@ -55,12 +55,12 @@ void Transitions::place(Queue& queue, Task&& task, std::optional<Place> from, De
 }
 
 /// Stages a dead task at its place in the dead lane of its queue.
+/// A restored task died with its last attempt, not now.
 void Transitions::put_dead(Queue& queue, Task&& task, std::optional<Place> from) {
   task.standing = Standing::dead;
-  const Place rest{.lane = Lane::dead,
-                   .queue = queue.record.number,
-                   .at = parts_.time.wall_now(),
-                   .id = task.id};
+  const WallTime died_at =
+      task.history.empty() ? parts_.time.wall_now() : task.history.back().ended_at;
+  const Place rest{.lane = Lane::dead, .queue = queue.record.number, .at = died_at, .id = task.id};
   ++queue.record.dead;
   parts_.records.put(queue, from, {.place = rest, .task = std::move(task)});
 }

@@ -479,7 +479,8 @@ struct Body : Table<Fields...> {
   }
   static Result<T> parse(std::string_view json) {
     JsonDocument document;
-    const Result<const JsonValue*> body = document.read(json);
+    constexpr std::size_t kMost = kForm == Form::answer ? kAnyNumberOfJsonValues : kMaxJsonValues;
+    const Result<const JsonValue*> body = document.read(json, kMost);
     Result<T> value = body ? parse(**body) : Result<T>(body.error());
     if constexpr (kForm == Form::answer) return as_answer(std::move(value));
     return value;

@@ -99,7 +99,8 @@ Result<std::vector<std::string_view>> take_elements(std::string_view json, std::
 Result<const JsonValue*> take_list(JsonDocument& document, std::string_view json,
                                    std::string_view name) {
   JsonField list{name};
-  TRY(take_fields(document, json, std::array{&list}, UnknownFields::skip));
+  ASSIGN_OR_RETURN(const JsonValue* const object, document.read(json, kAnyNumberOfJsonValues));
+  TRY(take_fields(*object, std::array{&list}, UnknownFields::skip));
   if (!list.given()) return missing_field(list);
   TRY(count_elements(*list.value, std::numeric_limits<std::size_t>::max()));
   return list.value;

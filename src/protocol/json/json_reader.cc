@@ -73,9 +73,9 @@ std::size_t append_escape(std::string& out, std::string_view text) {
 /// Scans a text. After the first error, position_ stays at the error.
 class Scanner {
  public:
-  /// Records the values in `values`, unless it is null.
-  Scanner(std::string_view text, std::vector<JsonValue>* values) noexcept
-      : text_(text), values_(values) {}
+  /// Records the values in `values`, unless it is null; at most `most`.
+  Scanner(std::string_view text, std::vector<JsonValue>* values, std::size_t most) noexcept
+      : text_(text), values_(values), most_(most) {}
 
   /// Returns the one value of the text.
   Result<std::string_view> scan();
@@ -100,6 +100,7 @@ class Scanner {
 
   std::string_view text_;
   std::vector<JsonValue>* values_;
+  std::size_t most_;
   std::size_t position_ = 0;
   const char* failure_ = nullptr;  // a literal
 };
@@ -136,7 +137,7 @@ bool Scanner::fail(const char* reason) noexcept {
 /// Scans a value, and records it with the values inside.
 bool Scanner::record_value(std::string_view name, int depth) {
   if (values_ == nullptr) return scan_value(depth);
-  if (values_->size() == kMaxJsonValues) return fail("more than 1000000 values");
+  if (values_->size() == most_) return fail("more than 1000000 values");
   const std::size_t index = values_->size();
   values_->push_back({.name = name, .text = {}});
   const std::size_t start = position_;
@@ -335,16 +336,18 @@ std::string unescape(std::string_view value) {
   return out;
 }
 
-Result<const JsonValue*> JsonDocument::read(std::string_view text) {
+Result<const JsonValue*> JsonDocument::read(std::string_view text, std::size_t most) {
   // Enough for most texts, so that they allocate memory once.
   constexpr std::size_t kMostReserved = 1'000;
   constexpr std::size_t kBytesOfValue = 12;
   values_.clear();
   values_.reserve(std::min(kMostReserved, text.size() / kBytesOfValue + 1));
-  TRY(Scanner(text, &values_).scan());
+  TRY(Scanner(text, &values_, most).scan());
   return values_.data();
 }
 
-Result<std::string_view> read_json(std::string_view text) { return Scanner(text, nullptr).scan(); }
+Result<std::string_view> read_json(std::string_view text) {
+  return Scanner(text, nullptr, 0).scan();
+}
 
 }  // namespace detent::json

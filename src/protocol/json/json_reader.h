@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,16 +51,18 @@ struct JsonValue {
   Iterator end() const noexcept { return {this + count}; }
 };
 
-/// The largest number of values of a JsonDocument. A batch of kMaxBatchTasks tasks has fewer.
+/// The largest number of values of a request. A batch of kMaxBatchTasks tasks has fewer.
 inline constexpr std::size_t kMaxJsonValues = 1'000'000;
+/// For the answers of servers: a list of queues has no other limit than its bytes.
+inline constexpr std::size_t kAnyNumberOfJsonValues = std::numeric_limits<std::size_t>::max();
 
 /// The values of one JSON text. The values inside a member "payload" are checked, but they are not
 /// recorded, because payloads are kept as they are.
 class JsonDocument {
  public:
   /// Returns the outermost value. It is valid until the next call. `text` must outlive it. Errors:
-  /// `invalid_argument` with the position in bytes, counted from 0.
-  Result<const JsonValue*> read(std::string_view text);
+  /// `invalid_argument` with the position in bytes, counted from 0, also above `most` values.
+  Result<const JsonValue*> read(std::string_view text, std::size_t most = kMaxJsonValues);
 
  private:
   std::vector<JsonValue> values_;

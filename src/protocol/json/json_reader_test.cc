@@ -100,6 +100,20 @@ TEST(JsonReader, AnErrorNamesItsPosition) {
             "not valid JSON: expected the end of the text at byte 3");
 }
 
+TEST(JsonReader, OnlyARequestHasALimitOfValues) {
+  std::string array = "[0";
+  for (std::size_t i = 2; i < kMaxJsonValues; ++i) array += ",0";
+  JsonDocument document;
+  EXPECT_TRUE(document.read(array + "]"));
+  const auto refused = document.read(array + ",0]");
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with("not valid JSON: more than 1000000 values"));
+  const std::string answer = R"({"queues":)" + array + ",0]}";
+  const auto list = take_list(document, answer, "queues");
+  ASSERT_TRUE(list);
+  EXPECT_EQ(count_elements(**list, kAnyNumberOfJsonValues).value(), kMaxJsonValues);
+}
+
 TEST(JsonReader, NestingEndsAtTheLimit) {
   EXPECT_TRUE(read_json(nested(kMaxJsonDepth)));
   EXPECT_FALSE(read_json(nested(kMaxJsonDepth + 1)));

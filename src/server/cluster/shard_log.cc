@@ -84,7 +84,14 @@ void ShardLog::gather(Kind kind, ShardNumber shard, std::string detail, const st
     const MonotonicTime now = clock_.now();
     if (is_failure(kind)) note_failure(kind, shard, now);
     const auto failure = failures_.find(shard);
-    if (kind == Kind::serving && failure != failures_.end()) failure->second.is_away = false;
+    if (kind == Kind::serving && failure != failures_.end()) {
+      failure->second.is_away = false;
+      // A failure that has ended is told only if its line was not held back.
+      for (Line& held : lines_) {
+        if (held.is_held) held.shards.erase(shard);
+      }
+      std::erase_if(lines_, [](const Line& one) { return one.shards.empty(); });
+    }
     const auto line = std::ranges::find_if(
         lines_, [&](const Line& one) { return one.kind == kind && one.detail == detail; });
     if (line != lines_.end()) {
@@ -119,7 +126,8 @@ bool ShardLog::is_due(Line& line, MonotonicTime now) {
   if (!is_failure(line.kind)) return true;
   LogPace& pace = line.kind == Kind::failed ? failed_pace_ : not_opened_pace_;
   line.due = now + kNextLook;
-  return pace.is_worth_a_line(line.cause, now);
+  line.is_held = !pace.is_worth_a_line(line.cause, now);
+  return !line.is_held;
 }
 
 void ShardLog::write() {

@@ -76,6 +76,7 @@ class ShardLog {
     std::string cause;   // of the first shard
     std::set<ShardNumber> shards;
     MonotonicTime due{};
+    bool is_held = false;  // the pace allowed no line when it was due
   };
   struct Failure {
     Kind kind{};

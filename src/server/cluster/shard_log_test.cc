@@ -84,6 +84,17 @@ TEST_F(ShardLogTest, AShardThatFailsAgainAndAgainHasALinePerMinuteWithTheTimeSin
   EXPECT_EQ(count("count=2 shards=5,6 "), 1) << "with the shard that waits\n" << out_.str();
 }
 
+TEST_F(ShardLogTest, AFailureThatEndsWhileItsLineIsHeldBackIsNotTold) {
+  log_.failed({0, 1}, kGone);
+  pass(3s);
+  log_.serving({0, 2}, "");
+  log_.failed({0, 2}, kGone);
+  pass(3s);
+  log_.serving({0, 3}, "");
+  pass(2min);
+  EXPECT_EQ(count("giving up the shards"), 1) << out_.str();
+}
+
 TEST_F(ShardLogTest, TheNextLineOfAnOutageNamesAllShardsThatAreAway) {
   log_.failed({0, 1}, kGone);
   log_.failed({1, 1}, kGone);

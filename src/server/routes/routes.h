@@ -182,6 +182,7 @@ class Routes {
     Forecast forecast = {};  // so far
     Place after = kListStart;
     int steps = 0;
+    std::shared_ptr<std::atomic<bool>> has_client_gone = std::make_shared<std::atomic<bool>>(false);
   };
 
   void schedule(const Call& call);

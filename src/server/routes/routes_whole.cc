@@ -215,7 +215,9 @@ void Routes::forecast(const Call& call) {
         if (!queue) return reply.send_json(200, json::render_forecast(forecast));
         Forecast bins{.from = forecast.from, .bin = forecast.bin};
         bins.counts.resize(forecast.counts.size());
-        count_step({.reply = reply, .queue = *queue, .forecast = std::move(bins)});
+        QueueForecast counting{.reply = reply, .queue = *queue, .forecast = std::move(bins)};
+        reply.on_gone([gone = counting.has_client_gone] { *gone = true; });
+        count_step(std::move(counting));
       });
 }
 
@@ -250,7 +252,7 @@ void Routes::count_step(QueueForecast counting) {
   run(
       reply, count,
       [this, counting = std::move(counting)](const HttpReply& to, Counted& counted) mutable {
-        const bool is_cut = ++counting.steps == kForecastSteps;
+        const bool is_cut = ++counting.steps == kForecastSteps || *counting.has_client_gone;
         if (counted.next && is_cut) counted.forecast.counted_to = counted.next->at;
         if (!counted.next || is_cut) {
           return to.send_json(200, json::render_forecast(counted.forecast));
