@@ -196,6 +196,8 @@ class Session {
     await this.call('GET', '/assets/{name}', 200, { target: '/assets/app.js' });
     const dump = await this.call('GET', '/v1/dump', 200);
     await this.call('POST', '/v1/restore', 200, { text: dump });
+    await this.call('POST', '/v1/backup', 201);
+    await this.call('POST', '/v1/backup/end', 200);
     await this.call('GET', '/v1/forecast', 400, { target: '/v1/forecast?bins=0' });
     this.seen.add('GET /v1/events');  // has no end; src/server/http/openapi_test.cc reads its events
   }

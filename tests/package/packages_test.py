@@ -31,8 +31,8 @@ SERVER_FILES = {
       for file in ("changelog.Debian.gz", "changelog.gz", "copyright", "detent.rules.yml",
                    "grafana/detent.json"))}
 LIBRARY_PLACES = re.compile(
-    r"usr/(include/detent/([a-z]+/)?[a-z0-9_]+\.h|lib/libdetent_[a-z_]+\.a|lib/pkgconfig/[a-z-]+\.pc|"
-    r"lib/cmake/detent/[a-z-]+\.cmake|"
+    r"usr/(include/detent/([a-z]+/)?[a-z0-9_]+\.h|lib/libdetent_[a-z_]+\.a|"
+    r"lib/pkgconfig/[a-z-]+\.pc|lib/cmake/detent/[a-z-]+\.cmake|"
     r"share/doc/libdetent-dev/(changelog(\.Debian)?\.gz|copyright))")
 PROGRAM_FILES = {"bin/detent", "share/man/man1/detent.1", "share/doc/detent/LICENSE",
                  "share/doc/detent/detent.toml", "share/doc/detent/detent.rules.yml",
