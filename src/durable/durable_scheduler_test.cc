@@ -395,7 +395,8 @@ TEST_F(DurableSchedulerTest, AFolderIsOpenOnceAtATime) {
   const DurableResult<DurableScheduler> second = DurableScheduler::open(options());
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::unavailable);
-  EXPECT_NE(second.error().message.find("'" + path_ + "' is in use"), std::string::npos)
+  EXPECT_NE(second.error().message.find("'" + path_ + "' is already open in this process"),
+            std::string::npos)
       << second.error().message;
   scheduler().stop();
   EXPECT_TRUE(DurableScheduler::open(options()));

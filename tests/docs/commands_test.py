@@ -28,7 +28,7 @@ def help_of(*command):
 
 
 def subcommands(text):
-    return re.findall(r"^  ([a-z]+) ", text.split("\nExample")[0], re.MULTILINE)
+    return re.findall(r"^  ([a-z][a-z-]*) ", text.split("\nExample")[0], re.MULTILINE)
 
 
 def lines_of(text):
