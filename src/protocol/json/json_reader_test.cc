@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/test_seed.h"
+#include "protocol/json/json_fields.h"
 
 namespace detent::json {
 namespace {
