@@ -46,6 +46,7 @@ struct NewBackup {
   StoredBackup backup;
   std::uint64_t copied_bytes = 0;           // the rest was in the folder already
   std::vector<std::uint32_t> removed = {};  // by the retention
+  std::string warning = {};                 // what failed after the backup was complete
 };
 
 struct BackupRestore {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/rng.h"
@@ -69,6 +70,7 @@ void Checkpoints::closed() {
 
 Result<std::size_t> remove_checkpoints(const std::string& data) {
   std::size_t in_use = 0;
+  std::optional<Error> first;
   std::error_code error;
   for (fs::directory_iterator entry(data, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
@@ -79,13 +81,18 @@ Result<std::size_t> remove_checkpoints(const std::string& data) {
       ++in_use;
       continue;
     }
-    if (folder < 0) return path_error("open", path, errno);
-    std::error_code failed;
-    fs::remove_all(path, failed);
-    ::close(folder);
-    if (failed) return path_error("remove", path, failed.value());
+    std::error_code failed(folder < 0 ? errno : 0, std::generic_category());
+    if (folder >= 0) {
+      fs::remove_all(path, failed);
+      ::close(folder);
+    }
+    // A missing checkpoint was removed by another process.
+    if (failed && failed != std::errc::no_such_file_or_directory && !first) {
+      first = path_error("remove", path, failed.value());
+    }
   }
   if (error) return path_error("list", data, error.value());
+  if (first) return *first;
   return in_use;
 }
 

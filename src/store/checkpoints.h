@@ -43,7 +43,8 @@ class Checkpoints {
 };
 
 /// Removes the checkpoints of a data folder that nobody has locked. Returns the number of the
-/// others. Errors: unavailable if the folder cannot be read or written.
+/// others. Errors: unavailable if the folder cannot be read, or if a checkpoint cannot be removed;
+/// the other checkpoints are still removed.
 Result<std::size_t> remove_checkpoints(const std::string& data);
 
 /// Locks a checkpoint for reading, until it is destroyed or the process ends. Thread-compatible.

@@ -50,6 +50,17 @@ TEST(Checkpoints, OnlyThoseThatNobodyReadsAreRemoved) {
   EXPECT_TRUE(fs::exists(data / "000001.sst"));
 }
 
+TEST(Checkpoints, OneThatCannotBeRemovedDoesNotKeepTheOthers) {
+  const TestFolder data;
+  std::ofstream(data / "checkpoint-1") << "a file";
+  for (const char* name : {"checkpoint-0", "checkpoint-2"}) ASSERT_TRUE(make_folder(data / name));
+  const Result<std::size_t> removed = remove_checkpoints(data.path());
+  ASSERT_FALSE(removed);
+  EXPECT_NE(removed.error().message.find("checkpoint-1'"), std::string::npos);
+  EXPECT_FALSE(fs::exists(data / "checkpoint-0"));
+  EXPECT_FALSE(fs::exists(data / "checkpoint-2"));
+}
+
 TEST(Checkpoints, AMissingCheckpointCannotBeLocked) {
   const TestFolder data;
   EXPECT_EQ(CheckpointLock::of(data / "checkpoint-1").error().code, ErrorCode::not_found);

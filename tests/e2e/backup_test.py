@@ -105,6 +105,7 @@ class Producer:
 
     def __init__(self, server):
         self.ids = []
+        self.has_put = threading.Event()
         self.stops = threading.Event()
         self.thread = threading.Thread(target=self.produce, args=(server,))
         self.thread.start()
@@ -114,7 +115,13 @@ class Producer:
         while not self.stops.is_set():
             self.ids += server.put([{"queue": "load", "delay": "30d", "payload": "x" * 200}] * 20,
                                    connection)
+            self.has_put.set()
         connection.close()
+
+    def await_first(self):
+        """Waits for acknowledged tasks, and returns their ids."""
+        assert self.has_put.wait(PATIENCE)
+        return list(self.ids)
 
     def stop(self):
         self.stops.set()
@@ -168,7 +175,7 @@ class Drill(unittest.TestCase):
         before = self.server.dump()
         self.assertLessEqual(set(kept), set(before))
         producer = Producer(self.server)
-        acknowledged = list(producer.ids)
+        acknowledged = producer.await_first()
         first = self.back_up()
         acknowledged_before_second = list(producer.ids)
         second = self.back_up()
@@ -276,6 +283,8 @@ class Drill(unittest.TestCase):
         command.wait()
         self.assertEqual(json.loads(run("backup", self.backups, "--list", "--json"))["backups"][0]
                          ["damage"], None)
+        # Without this, the server may refuse the next backup for a minute.
+        self.server.call("POST", "/v1/backup/end")
         made = self.back_up()
         self.assertEqual([*self.data.glob("checkpoint-*")], [])
         run("restore-backup", self.backups, "--data", self.folder / "restored")
@@ -290,6 +299,8 @@ class Drill(unittest.TestCase):
             run("backup", self.backups, "--data", self.data)
         with self.assertRaisesRegex(Failed, "is in the data folder"):
             run("backup", self.data / "backups", "--server", self.server.url)
+        with self.assertRaisesRegex(Failed, "is in the backup folder"):
+            run("backup", self.folder, "--server", self.server.url)
         self.server.kill()
         told = run("backup", self.backups, "--data", self.data)
         self.assertRegex(told, "backup 1 in .* were copied")
@@ -305,6 +316,32 @@ class Drill(unittest.TestCase):
         self.restart(self.folder / "restored")
         self.assertEqual(self.server.call("GET", "/v1/queues/mail")["scheduled"], 10)
 
+    @unittest.skipIf(os.geteuid() != 0, "needs root")
+    def test_root_leaves_a_stopped_server_its_folder_and_follows_no_link_of_it(self):
+        self.server.put([{"queue": "mail", "delay": "10d"}] * 10)
+        self.server.kill()
+        nobody = 65534
+        self.folder.chmod(0o755)
+        for file in [self.data, *self.data.rglob("*")]:
+            os.chown(file, nobody, nobody)
+        made = json.loads(run("backup", self.backups, "--data", self.data, "--json"))
+        self.assertEqual({file.stat().st_uid for file in self.data.rglob("*")}, {nobody})
+        self.assertTrue((self.data / "last-backup").exists())
+        self.assertEqual({file.stat().st_uid for file in self.backups.rglob("*")}, {0})
+        secret = self.folder / "secret"
+        secret.write_text("secret")
+        (self.data / "webhook.key").unlink()
+        (self.data / "webhook.key").symlink_to(secret)
+        with self.assertRaisesRegex(Failed, "webhook.key: it must be a file, not a link"):
+            run("backup", self.backups, "--data", self.data)
+        self.assertEqual([*self.data.glob("checkpoint-*")], [])
+        (self.data / "webhook.key").unlink()
+        (self.data / "last-backup.part").mkdir()
+        again = subprocess.run([PROGRAM, "backup", self.backups, "--data", self.data],
+                               env=ENVIRONMENT, text=True, check=True, capture_output=True)
+        self.assertIn(f"backup {made['number'] + 1} in ", again.stdout)
+        self.assertRegex(again.stderr, "the backup is complete, but this failed: .*last-backup")
+
     def test_only_an_administrator_can_begin_a_backup(self):
         self.server.kill()
         made = subprocess.run([PROGRAM, "token", "new", "--name", "shop", "--scope", "produce"],
@@ -312,7 +349,7 @@ class Drill(unittest.TestCase):
                               stderr=subprocess.STDOUT).stdout
         tokens = self.folder / "tokens"
         tokens.write_text(made)
-        token = re.search(r"dt_\w+", made)[0]
+        token = re.search(r"dt_[\w-]+", made)[0]
         self.restart(self.data, "--auth", str(tokens))
         with self.assertRaisesRegex(Failed, "admin"):
             run("backup", self.backups, "--server", self.server.url, "--token", token)

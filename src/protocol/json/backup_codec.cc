@@ -21,6 +21,12 @@ Result<BackupBegun> parse_backup_begun(std::string_view body) { return BegunFiel
 
 std::string render_backup_end(const BackupEnd& end) { return EndFields::render(end); }
 
-Result<BackupEnd> parse_backup_end(std::string_view body) { return EndFields::parse(body); }
+Result<BackupEnd> parse_backup_end(std::string_view body) {
+  ASSIGN_OR_RETURN(const BackupEnd end, EndFields::parse(body));
+  if (end.is_complete() && end.made_at == WallTime{}) {
+    return Error{ErrorCode::invalid_argument, "made_at is required with bytes", "made_at"};
+  }
+  return end;
+}
 
 }  // namespace detent::json

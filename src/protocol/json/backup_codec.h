@@ -23,7 +23,7 @@ Result<BackupBegun> parse_backup_begun(std::string_view body);
 struct BackupEnd {
   std::uint64_t bytes = 0;         // of the files of the backup
   std::uint64_t copied_bytes = 0;  // that were not in an earlier backup
-  WallTime made_at{};              // as in BackupBegun
+  WallTime made_at{};              // as in BackupBegun; required with bytes
 
   bool is_complete() const noexcept { return bytes > 0; }
 };

@@ -28,6 +28,7 @@ TEST(BackupJson, AnEndWithoutBytesIsAFailure) {
   EXPECT_FALSE(parse_backup_end(render_backup_end({}))->is_complete());
   EXPECT_EQ(parse_backup_end(R"({"bytes":-1})").error().field, "bytes");
   EXPECT_EQ(parse_backup_end(R"({"folder":"/etc"})").error().field, "folder");
+  EXPECT_EQ(parse_backup_end(R"({"bytes":1})").error().field, "made_at");
 }
 
 }  // namespace

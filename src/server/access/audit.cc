@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view kDump = "GET /v1/dump";
 constexpr std::string_view kRestore = "POST /v1/restore";
+constexpr std::string_view kBackup = "POST /v1/backup";
+constexpr std::string_view kBackupEnd = "POST /v1/backup/end";
 
 /// Whether a request for a page of a dump says where the page begins.
 bool is_further_page(const std::string& target) {
@@ -34,14 +36,21 @@ AuditedAct audited_act(std::string_view who, const net::HttpRequest& request) {
 }
 
 bool AuditLog::continues(const AuditedAct& act, int status) {
-  // A backup begins with another request, which was logged.
-  if (act.act == "POST /v1/backup/end") return status < 400;
-  if (act.act != kDump && act.act != kRestore) return false;
+  const bool ends_backup = act.act == kBackupEnd;
+  const bool begins_backup = act.act == kBackup;
+  if (!ends_backup && !begins_backup && act.act != kDump && act.act != kRestore) return false;
+  if ((ends_backup || begins_backup) && status >= 400) return false;
   const MonotonicTime now = clock_.now();
+  const std::string_view sought = ends_backup ? kBackup : std::string_view(act.act);
   const MutexLock lock(mutex_);
-  const auto known = std::ranges::find_if(running_, [&act](const Running& one) {
-    return one.act.who == act.who && one.act.address == act.address && one.act.act == act.act;
+  const auto known = std::ranges::find_if(running_, [&act, sought](const Running& one) {
+    return one.act.who == act.who && one.act.address == act.address && one.act.act == sought;
   });
+  if (ends_backup) {
+    const bool has_begun = known != running_.end();
+    if (has_begun) running_.erase(known);
+    return has_begun;
+  }
   const bool may_continue = act.act == kRestore || act.is_further;
   bool is_same = false;
   if (known != running_.end()) {

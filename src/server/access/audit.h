@@ -38,7 +38,8 @@ AuditedAct audited_act(std::string_view who, const net::HttpRequest& request);
 /// Logs administrative acts. A dump, a restore or a backup consists of many requests, but it is one
 /// act: its further requests are not logged, unless they have another status or come more than a
 /// minute after the previous request. The first page of a dump begins another dump, and is always
-/// logged. A restore has no such mark. Several dumps and restores can run at the same time.
+/// logged. A restore has no such mark. The end of a backup is logged if it has failed, or if the
+/// same caller has begun no backup. Several dumps and restores can run at the same time.
 /// Thread-safe.
 class AuditLog {
  public:

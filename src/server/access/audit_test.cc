@@ -118,6 +118,30 @@ TEST(Audit, AFurtherPageOfAnUnknownDumpIsALine) {
   EXPECT_EQ(lines_of(log.text()), AuditLog::kMostActs + 3U) << "it is no longer known";
 }
 
+TEST(Audit, ABackupIsOneLineAndAnEndWithoutABeginIsALine) {
+  const LogCapture log;
+  ManualClock clock;
+  AuditLog audit(clock);
+  const AuditedAct begin{.who = "ops", .address = "::1", .act = "POST /v1/backup"};
+  const AuditedAct end{.who = "ops", .address = "::1", .act = "POST /v1/backup/end"};
+  audit.note(begin, 201);
+  clock.advance(1h);
+  audit.note(end, 200);
+  EXPECT_EQ(lines_of(log.text()), 1U) << log.text();
+  audit.note(end, 200);
+  EXPECT_EQ(lines_of(log.text()), 2U) << "the backup had ended before";
+  audit.note(begin, 409);
+  audit.note(end, 200);
+  EXPECT_EQ(lines_of(log.text()), 4U) << "the begin was refused";
+  audit.note(begin, 201);
+  audit.note({.who = "ada", .address = "::1", .act = "POST /v1/backup/end"}, 200);
+  EXPECT_EQ(lines_of(log.text()), 6U) << "another token";
+  audit.note(end, 400);
+  EXPECT_EQ(lines_of(log.text()), 7U) << "another status";
+  audit.note(end, 200);
+  EXPECT_EQ(lines_of(log.text()), 7U) << log.text();
+}
+
 TEST(Audit, EachOtherActIsALine) {
   const LogCapture log;
   const ManualClock clock;

@@ -1,6 +1,7 @@
 #include "server/backup/backups.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +26,11 @@ std::optional<BackupFigures> read_last(const std::string& data) {
   return last;
 }
 
+Error another_has_begun() {
+  return {ErrorCode::conflict, "another backup has begun: retry when it has ended, or in a minute",
+          ""};
+}
+
 }  // namespace
 
 Result<void> note_backup(const std::string& data, const BackupFigures& figures) {
@@ -34,6 +40,11 @@ Result<void> note_backup(const std::string& data, const BackupFigures& figures) 
     std::ofstream out(part, std::ios::trunc);
     out << figures.made_at.time_since_epoch().count() << ' ' << figures.bytes << ' '
         << figures.copied_bytes << '\n';
+    out.close();
+    if (!out) {
+      return Error{ErrorCode::unavailable,
+                   "write '" + part + "': " + std::generic_category().message(errno), ""};
+    }
   }
   std::error_code error;
   fs::rename(part, file, error);
@@ -47,23 +58,29 @@ Backups::Backups(BackupsOptions options, const Clock& clock)
 void Backups::begin(UniqueFunction<void(Result<json::BackupBegun>)> done) {
   auto shared = std::make_shared<UniqueFunction<void(Result<json::BackupBegun>)>>(std::move(done));
   start(
-      [this, shared] {
-        Result<json::BackupBegun> begun = make();
-        ended();
-        (*shared)(std::move(begun));
+      [this, shared]() -> UniqueFunction<void()> {
+        return [shared, begun = make()] { (*shared)(begun); };
       },
-      [shared](Error error) { (*shared)(std::move(error)); });
+      Busy::refuse, [shared](Error error) { (*shared)(std::move(error)); });
 }
 
 void Backups::end(const json::BackupEnd& end, UniqueFunction<void(Result<void>)> done) {
   auto shared = std::make_shared<UniqueFunction<void(Result<void>)>>(std::move(done));
   start(
-      [this, shared, end] {
-        const Result<void> outcome = finish(end);
-        ended();
-        (*shared)(outcome);
+      [this, shared, end]() -> UniqueFunction<void()> {
+        return [shared, outcome = finish(end)] { (*shared)(outcome); };
       },
-      [shared](Error error) { (*shared)(std::move(error)); });
+      Busy::wait, [shared](Error error) { (*shared)(std::move(error)); });
+}
+
+void Backups::stop() {
+  Thread running;
+  {
+    const MutexLock lock(mutex_);
+    is_stopped_ = true;
+    running = std::move(thread_);
+  }
+  running.join();
 }
 
 std::optional<BackupFigures> Backups::last() const {
@@ -71,27 +88,45 @@ std::optional<BackupFigures> Backups::last() const {
   return last_;
 }
 
-/// Runs one step at a time.
-void Backups::start(UniqueFunction<void()> step, UniqueFunction<void(Error)> refuse) {
+void Backups::start(Step step, Busy busy, UniqueFunction<void(Error)> refuse) {
+  Error refusal = another_has_begun();
   {
     const MutexLock lock(mutex_);
-    if (!is_busy_) {
+    if (is_stopped_) {
+      refusal = {ErrorCode::unavailable, "the server is stopping", ""};
+    } else if (!is_busy_ || busy == Busy::wait) {
+      steps_.push_back(std::move(step));
+      if (is_busy_) return;
       is_busy_ = true;
       // The previous thread at most gives its answer, so replacing it waits for no work.
-      thread_ = Thread([step = std::move(step)]() mutable { step(); });
+      thread_ = Thread([this] { run_steps(); });
       return;
     }
   }
-  refuse({ErrorCode::conflict, "another backup has begun: retry when it has ended", ""});
+  refuse(std::move(refusal));
 }
 
 /// A step ends before its answer is given, so the answer can be followed by the next step.
-void Backups::ended() {
-  const MutexLock lock(mutex_);
-  is_busy_ = false;
+void Backups::run_steps() {
+  for (bool is_last = false; !is_last;) {
+    Step step;
+    {
+      const MutexLock lock(mutex_);
+      step = std::move(steps_.front());
+      steps_.pop_front();
+    }
+    UniqueFunction<void()> answer = step();
+    {
+      const MutexLock lock(mutex_);
+      is_last = steps_.empty();
+      is_busy_ = !is_last;
+    }
+    answer();
+  }
 }
 
 Result<json::BackupBegun> Backups::make() {
+  if (begun_ && clock_.now() - begun_->at < kTimeToLock) return another_has_begun();
   ASSIGN_OR_RETURN(const std::size_t in_use, remove_checkpoints(options_.data));
   if (in_use > 0) {
     return Error{ErrorCode::conflict, "another backup is being copied: retry when it has ended",
@@ -103,11 +138,29 @@ Result<json::BackupBegun> Backups::make() {
   ASSIGN_OR_RETURN(const std::string path, options_.checkpoints->make(options_.data));
   begun.folder = fs::absolute(path).string();
   begun.data = fs::absolute(options_.data).string();
+  begun_ = {.made_at = begun.made_at, .at = clock_.now()};
   return begun;
 }
 
 Result<void> Backups::finish(const json::BackupEnd& end) {
-  TRY(remove_checkpoints(options_.data));
+  const bool is_of_begun = begun_ && end.made_at == begun_->made_at;
+  // In milliseconds, because a distant time in nanoseconds overflows.
+  const WallTime now = std::chrono::floor<std::chrono::milliseconds>(clock_.wall_now());
+  if (!is_of_begun && end.made_at > now) {
+    return Error{ErrorCode::invalid_argument,
+                 "made_at must not be in the future, got " + format_rfc3339(end.made_at),
+                 "made_at"};
+  }
+  const Result<void> noted = note(end);
+  if (begun_ && !is_of_begun && end.made_at != WallTime{}) return noted;
+  begun_.reset();
+  const Result<std::size_t> removed = remove_checkpoints(options_.data);
+  TRY(noted);
+  if (!removed) return removed.error();
+  return ok();
+}
+
+Result<void> Backups::note(const json::BackupEnd& end) {
   if (!end.is_complete()) {
     log_warning("a backup failed; earlier backups stay as they are",
                 {{"action", "correct the cause that the command has printed, and repeat it"}});

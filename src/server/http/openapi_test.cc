@@ -430,7 +430,7 @@ void OpenapiTest::use_backups() {
   listen_with({.backups = &rig.backups});
   check("POST", "/v1/backup", "/v1/backup", "", 201);
   check("POST", "/v1/backup/end", "/v1/backup/end",
-        R"({"bytes":7,"copied_bytes":3,"made_at":"2026-11-28T00:00:00.000Z"})", 200);
+        R"({"bytes":7,"copied_bytes":3,"made_at":"2019-12-31T00:00:00.000Z"})", 200);
   check("POST", "/v1/backup/end", "/v1/backup/end", R"({"bytes":"x"})", 400);
   http_->stop(0ms);
 }

@@ -1,12 +1,17 @@
 #include "server/program/backup_command.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,6 +19,7 @@
 #include "cli/commands/commands.h"
 #include "cli/output/text_table.h"
 #include "client/client_impl.h"
+#include "detent/check.h"
 #include "detent/clock.h"
 #include "protocol/json/backup_codec.h"
 #include "protocol/json/json_writer.h"
@@ -71,11 +77,11 @@ BackupRequest request_of(const cli::BackupOptions& options, const json::BackupBe
   return request;
 }
 
-/// A folder in another folder: a backup must not be in the data folder, or around it.
+/// Returns true if the folder is the other one, or in it.
 bool is_inside(const fs::path& inner, const fs::path& outer) {
   std::error_code ignored;
-  const fs::path a = fs::weakly_canonical(inner, ignored);
-  const fs::path b = fs::weakly_canonical(outer, ignored);
+  const fs::path a = fs::weakly_canonical(fs::absolute(inner), ignored);
+  const fs::path b = fs::weakly_canonical(fs::absolute(outer), ignored);
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).second == b.end();
 }
 
@@ -85,6 +91,12 @@ Result<NewBackup> copy(const cli::BackupOptions& options, const json::BackupBegu
     return Error{ErrorCode::invalid_argument,
                  "backup folder '" + options.folder.string() + "' is in the data folder '" +
                      begun.data + "': name a folder outside, best on another disk",
+                 "DIR"};
+  }
+  if (is_inside(begun.data, options.folder)) {
+    return Error{ErrorCode::invalid_argument,
+                 "data folder '" + begun.data + "' is in the backup folder '" +
+                     options.folder.string() + "': name another folder for the backups",
                  "DIR"};
   }
   Result<CheckpointLock> lock = CheckpointLock::of(begun.folder);
@@ -118,12 +130,43 @@ Result<NewBackup> back_up_running(const cli::BackupOptions& options, std::ostrea
   }
   const auto ended = calls.call(post_call("/v1/backup/end", json::render_backup_end(end)));
   if (!ended) {
-    err << "detent backup: the server does not know that the backup has ended, and removes '"
-        << begun->folder
-        << "' when the next backup begins or when it starts: " << to_error(ended.error()).message
-        << '\n';
+    err << "detent backup: the server could not end the backup: " << to_error(ended.error()).message
+        << "; it removes '" << begun->folder << "' when the next backup begins or when it starts\n";
   }
   return made;
+}
+
+/// Runs `body`, which returns a Result. root then acts as the owner of the data folder. So new
+/// files in the folder belong to the server, also after a kill, and a link in it leads to nothing
+/// that the owner may not use. All threads of the process change their user.
+template <class Body>
+std::invoke_result_t<Body> as_owner(const std::string& data, Body body) {
+  struct stat status {};
+  if (::geteuid() != 0 || ::stat(data.c_str(), &status) != 0 || status.st_uid == 0) return body();
+  const gid_t group = ::getegid();
+  // The group first, because only root can change it.
+  if (::setegid(status.st_gid) != 0 || ::seteuid(status.st_uid) != 0) {
+    const std::string reason = std::generic_category().message(errno);
+    const std::string uid = std::to_string(status.st_uid);
+    DETENT_CHECK(::setegid(group) == 0);
+    return Error{ErrorCode::unavailable,
+                 "act as the owner of '" + data + "', uid " + uid + ": " + reason +
+                     "; run `detent backup` as this user",
+                 ""};
+  }
+  auto result = body();
+  DETENT_CHECK(::seteuid(0) == 0 && ::setegid(group) == 0);
+  return result;
+}
+
+/// Notes the figures of a complete backup and removes its checkpoint.
+Result<void> end_stopped(const json::BackupBegun& begun, const Result<NewBackup>& made) {
+  const auto noted = made ? note_backup(begun.data, {.made_at = begun.made_at,
+                                                     .bytes = made->backup.bytes,
+                                                     .copied_bytes = made->copied_bytes})
+                          : ok();
+  TRY(remove_checkpoints(begun.data));
+  return noted;
 }
 
 /// Opens the data folder as a server would.
@@ -131,13 +174,13 @@ Result<NewBackup> back_up_stopped(const cli::BackupOptions& options) {
   json::BackupBegun begun{.folder = {},
                           .data = fs::absolute(options.data).lexically_normal().string(),
                           .made_at = now()};
-  ASSIGN_OR_RETURN(begun.folder, checkpoint_of_stopped(begun.data));
+  ASSIGN_OR_RETURN(begun.folder,
+                   as_owner(begun.data, [&begun] { return checkpoint_of_stopped(begun.data); }));
   Result<NewBackup> made = copy(options, begun);
-  TRY(remove_checkpoints(begun.data));
-  if (!made) return made;
-  TRY(note_backup(
-      begun.data,
-      {.made_at = begun.made_at, .bytes = made->backup.bytes, .copied_bytes = made->copied_bytes}));
+  const Result<void> ended = as_owner(begun.data, [&] { return end_stopped(begun, made); });
+  if (made && !ended) {
+    made->warning += (made->warning.empty() ? "" : "; ") + ended.error().message;
+  }
   return made;
 }
 
@@ -209,7 +252,11 @@ int run_backup(const cli::BackupOptions& options, std::ostream& out, std::ostrea
   write_for_owner_only();
   const Result<NewBackup> made =
       options.data.empty() ? back_up_running(options, err) : back_up_stopped(options);
-  return made ? show_made(options, *made, out) : fail(err, made.error());
+  if (!made) return fail(err, made.error());
+  if (!made->warning.empty()) {
+    err << "detent backup: the backup is complete, but this failed: " << made->warning << '\n';
+  }
+  return show_made(options, *made, out);
 }
 
 int run_restore_backup(const cli::RestoreBackupOptions& options, std::ostream& out,

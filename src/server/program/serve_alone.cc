@@ -140,6 +140,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const ServeContext& w
   engine_thread.post_end([](Engine& stopping) { stopping.end_waits(); });
   events.stop();
   http->stop(kStopGrace);
+  if (backups) backups->stop();  // its answers use the routes
   if (beanstalk) beanstalk->stop(kStopGrace);
   webhooks->stop(kStopGrace);
   if (offload) offload->stop();

@@ -1,5 +1,5 @@
-// The routes of `detent backup`. operate/backups.h explains how the command and the server share
-// the work.
+// The routes of `detent backup`. backup/backups.h explains how the command and the server share the
+// work.
 #include <optional>
 
 #include "protocol/json/backup_codec.h"
@@ -19,6 +19,9 @@ Error not_in_a_folder() {
 }  // namespace
 
 void Routes::begin_backup(const Call& call) {
+  if (const auto plain = json::parse_nothing(call.request.body); !plain) {
+    return call.reply.send_error(plain.error());
+  }
   if (options_.backups == nullptr) return call.reply.send_error(not_in_a_folder());
   options_.backups->begin([reply = call.reply](const Result<json::BackupBegun>& begun) {
     if (!begun) return reply.send_error(begun.error());

@@ -1,10 +1,14 @@
 #include "store/rocksdb/backup_folder.h"
 
+#include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/utilities/backup_engine.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -60,6 +64,17 @@ class OpenCheckpoint {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_
 };
 
+/// An open file; −1 if it is not open.
+struct OpenFile {
+  explicit OpenFile(int opened) noexcept : descriptor(opened) {}
+  ~OpenFile() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  const int descriptor;
+};
+
 /// The number of bytes of the checkpoint that no backup has. The names of shared tables are
 /// NUMBER_…_SIZE.sst. So a table of another store can be mistaken for one that is there, which
 /// makes the number too low but harms nothing.
@@ -103,11 +118,36 @@ Result<void> expect_space(const BackupRequest& request, std::uint64_t needed) {
           " MiB free; free space, keep fewer backups (--keep), or use another disk");
 }
 
+/// The user of the server can write into the data folder, but the command may run as root. So this
+/// reads no file that the owner of the folder could not read: a link, or the file of another user.
 Result<std::string> webhook_key_of(const std::string& data) {
-  std::error_code error;
-  const std::string file = data + "/" + kWebhookKeyFile;
-  if (!fs::exists(file, error) && !error) return std::string();
-  return read_file(file, kMostKeyFile);
+  const std::string path = data + "/" + kWebhookKeyFile;
+  const auto failed = [&path](const std::string& problem) {
+    return Error{ErrorCode::unavailable, "read " + path + ": " + problem, ""};
+  };
+  // Without O_NONBLOCK, a named pipe would block.
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.descriptor < 0 && errno == ENOENT) return std::string();
+  if (file.descriptor < 0 && errno != ELOOP) return failed(reason_for(errno, path));
+  struct stat folder {};
+  struct stat status {};
+  if (file.descriptor < 0 || ::stat(data.c_str(), &folder) != 0 ||
+      ::fstat(file.descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid != folder.st_uid) {
+    return failed("it must be a file, not a link, and have the owner of its folder");
+  }
+  std::string text;
+  std::array<char, 4096> part{};
+  ssize_t size = 0;
+  while ((size = ::read(file.descriptor, part.data(), part.size())) > 0) {
+    text.append(part.data(), static_cast<std::size_t>(size));
+    if (text.size() > kMostKeyFile) {
+      return Error{ErrorCode::too_large,
+                   path + " has more than " + std::to_string(kMostKeyFile) + " bytes", ""};
+    }
+  }
+  if (size < 0) return failed(reason_for(errno, path));
+  return text;
 }
 
 /// A mix of backups of two stores would let the retention of one remove the backups of the other.
@@ -130,11 +170,9 @@ bool is_kept(const BackupRetention& retention, const StoredBackup& backup, std::
 }
 
 /// Removes the backups that no rule keeps. The newest backup always stays. Damaged backups do not
-/// count, and are removed with the first older one.
-Result<std::vector<std::uint32_t>> remove_old(rocksdb::BackupEngine& engine,
-                                              const BackupRequest& request) {
-  std::vector<std::uint32_t> removed;
-  if (request.retention.keeps_all()) return removed;
+/// count, and are removed with the first older one. A failure is a warning in `made`.
+void remove_old(rocksdb::BackupEngine& engine, const BackupRequest& request, NewBackup& made) {
+  if (request.retention.keeps_all()) return;
   std::vector<StoredBackup> all = backups_in(engine, BackupCheck::sizes);
   std::size_t newer = 0;
   bool removes = false;
@@ -148,14 +186,12 @@ Result<std::vector<std::uint32_t>> remove_old(rocksdb::BackupEngine& engine,
     }
     const rocksdb::Status status = engine.DeleteBackup(backup->number);
     if (!status.ok()) {
-      return to_error("the new backup is complete, but removing backup " +
-                          std::to_string(backup->number) + " failed",
-                      status);
+      made.warning = to_error("remove backup " + std::to_string(backup->number), status).message;
+      break;
     }
-    removed.push_back(backup->number);
+    made.removed.push_back(backup->number);
   }
-  std::ranges::sort(removed);
-  return removed;
+  std::ranges::sort(made.removed);
 }
 
 std::uint64_t bytes_below(const std::string& folder) {
@@ -201,7 +237,7 @@ Result<NewBackup> add_backup(const BackupRequest& request) {
   if (!status.ok()) return to_error("read backup " + std::to_string(number), status);
   NewBackup made{.backup = stored_backup(info),
                  .copied_bytes = bytes_below(request.folder) - before};
-  ASSIGN_OR_RETURN(made.removed, remove_old(*engine, request));
+  remove_old(*engine, request, made);
   return made;
 }
 

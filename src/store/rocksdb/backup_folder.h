@@ -22,9 +22,10 @@ namespace detent {
 inline constexpr const char* kBackupMark = "detent-backups";
 
 /// Copies a checkpoint into the folder as a new backup, then removes old backups by the retention.
-/// The checkpoint must not change during the call. Errors: conflict if the folder has other files
-/// or backups of another store; unavailable while another process uses the folder, or if it cannot
-/// be written; resource_exhausted if its disk is full. Earlier backups stay as they are.
+/// The checkpoint must not change during the call. A failed removal is a warning in the result.
+/// Errors: conflict if the folder has other files or backups of another store; unavailable while
+/// another process uses the folder, or if it cannot be written; resource_exhausted if its disk is
+/// full. Earlier backups stay as they are.
 Result<NewBackup> add_backup(const BackupRequest& request);
 
 /// Returns all complete backups, oldest first. `damage` of a damaged backup names the file. Errors:

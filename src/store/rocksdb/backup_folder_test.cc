@@ -301,6 +301,15 @@ TEST_F(BackupFolderTest, FoldersThatAreNotEmptyOrOfAnotherStoreAreRefused) {
   EXPECT_EQ(list_backups(folder_ / "none", BackupCheck::sizes).error().code, ErrorCode::not_found);
 }
 
+TEST_F(BackupFolderTest, ALinkInPlaceOfTheKeyOfWebhooksIsNotFollowed) {
+  put(1, 10);
+  std::ofstream(folder_ / "secret") << "secret";
+  fs::create_symlink(folder_ / "secret", data_ + "/webhook.key");
+  EXPECT_TRUE(says(back_up().error(), "must be a file, not a link"));
+  fs::remove(data_ + "/webhook.key");
+  EXPECT_TRUE(back_up());
+}
+
 TEST_F(BackupFolderTest, AnIncompleteRestoreIsNotOpened) {
   put(1, 10);
   ASSERT_TRUE(back_up());

@@ -30,8 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
 Error file_error(const char* verb, const std::string& path, const std::error_code& error) {
   return {ErrorCode::unavailable, std::string(verb) + " '" + path + "': " + error.message(), ""};
 }
@@ -71,10 +69,11 @@ std::string new_identity() {
 /// Opens the copy, which also checks that this program can read it, and writes the new numbers.
 Result<void> make_fresh(const std::string& folder, WallTime now) {
   constexpr std::size_t kOpenFiles = 64;
-  ASSIGN_OR_RETURN(const std::unique_ptr<OpenDb> db, OpenDb::open({.path = folder,
-                                                                   .folder = DataFolderIs::there,
-                                                                   .cache_bytes = 8 * kMiB,
-                                                                   .open_files = kOpenFiles}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<OpenDb> db,
+                   OpenDb::open({.path = folder,
+                                 .folder = DataFolderIs::there,
+                                 .cache_bytes = std::size_t{8} << 20,
+                                 .open_files = kOpenFiles}));
   ASSIGN_OR_RETURN(const std::uint64_t epoch, db->read_number(kEpochKey));
   ASSIGN_OR_RETURN(const std::uint64_t last_id, db->read_number(kLastIdKey));
   const Fresh fresh = above(epoch, TaskId{last_id}, now);
@@ -208,7 +207,10 @@ Result<StoredBackup> restore_backup(const BackupRestore& restore) {
   }
   if (!described) return damaged(restore, chosen, described.error().message);
   // Checked before the folder is locked, because locking creates a file.
-  if (fs::exists(restore.data)) TRY(expect_empty(restore.data));
+  std::error_code error;
+  const bool is_there = fs::exists(restore.data, error);
+  if (error) return file_error("open", restore.data, error);
+  if (is_there) TRY(expect_empty(restore.data));
   ASSIGN_OR_RETURN(const DataFolder data, DataFolder::open(restore.data));
   TRY(expect_empty(restore.data));
   const std::string copy = restore.data + "/" + kRestoring;
