@@ -1,6 +1,7 @@
 // Delays of real tasks, for a workload of timers_bench.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -12,7 +13,7 @@
 namespace detent::bench {
 
 /// Returns the number after `"name":` in a line of JSON, or -1.
-inline long long number_after(const std::string& line, const std::string& name) {
+inline std::int64_t number_after(const std::string& line, const std::string& name) {
   const std::size_t at = line.find('"' + name + "\":");
   return at == std::string::npos ? -1 : std::atoll(line.c_str() + at + name.size() + 3);
 }
@@ -26,8 +27,8 @@ inline std::vector<Tick> recorded_delays() {
   if (path == nullptr) return delays;
   std::ifstream lines(path);
   for (std::string line; std::getline(lines, line);) {
-    const long long created = number_after(line, "created");
-    const long long due = number_after(line, "due");
+    const std::int64_t created = number_after(line, "created");
+    const std::int64_t due = number_after(line, "due");
     if (created >= 0 && due > created) delays.push_back(static_cast<Tick>(due - created));
   }
   if (delays.empty()) std::fprintf(stderr, "no delays in %s (it must not be compressed)\n", path);

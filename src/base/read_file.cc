@@ -40,7 +40,7 @@ Result<std::string> read_file(const std::filesystem::path& file, std::size_t mos
 }
 
 std::string show_rights(const std::filesystem::path& file) {
-  const std::string me = "uid " + std::to_string(::geteuid());
+  std::string me = "uid " + std::to_string(::geteuid());
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return me;
   std::array<char, 8> mode{};
@@ -49,7 +49,7 @@ std::string show_rights(const std::filesystem::path& file) {
 }
 
 std::string reason_for(int error, const std::filesystem::path& file) {
-  const std::string reason = std::generic_category().message(error);
+  std::string reason = std::generic_category().message(error);
   if (error != EACCES && error != EPERM) return reason;
   return reason + " (" + show_rights(file) + ")";
 }

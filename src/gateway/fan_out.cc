@@ -152,7 +152,7 @@ void add_partition(QueueView& sum, const QueueView& more) {
 
 void add_partition(QueueHistory& sum, const QueueHistory& more) {
   std::map<WallTime, QueuePoint> points;
-  for (QueuePoint& point : sum.points) points.emplace(point.at, std::move(point));
+  for (const QueuePoint& point : sum.points) points.emplace(point.at, point);
   for (const QueuePoint& point : more.points) {
     const auto [known, is_new] = points.emplace(point.at, point);
     if (is_new) continue;
@@ -167,7 +167,7 @@ void add_partition(QueueHistory& sum, const QueueHistory& more) {
     joint.died += point.died;
   }
   sum.points.clear();
-  for (auto& [at, point] : points) sum.points.push_back(std::move(point));
+  for (const auto& [at, point] : points) sum.points.push_back(point);
   sum.since = std::max(sum.since, more.since);
 }
 

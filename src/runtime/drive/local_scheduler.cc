@@ -43,6 +43,7 @@ LocalSchedulerOptions complete(LocalSchedulerOptions options) {
 
 /// The timers of a LocalScheduler. Owned by the scheduler and by its handles. Thread-compatible.
 /// User code runs only where a comment says so, and always finds a consistent state.
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it deletes itself
 class LocalTimers final : public TimerOwner {
  public:
   explicit LocalTimers(LocalSchedulerOptions options)
@@ -88,7 +89,7 @@ class LocalTimers final : public TimerOwner {
 
   // Destroys the job, which runs user code.
   CancelResult cancel(TimerId id, Share share) noexcept override {
-    CancelResult result;
+    CancelResult result{};
     {
       Job job;
       result = timers_.cancel(id, job);

@@ -51,6 +51,7 @@ struct Look {
 /// closed and quiet it has no timers and does not use its core, which may be gone. In a child
 /// process of fork() it takes no lock, because another thread may have held the lock. There it
 /// answers that there is no timer, or stops the process if a timer would be expected to fire.
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final, so no base deletes it
 class alignas(64) SchedulerShard final : public TimerOwner,
                                          public std::enable_shared_from_this<SchedulerShard> {
  public:

@@ -199,7 +199,9 @@ class TimerShard {
   struct alignas(64) Entry {
     // A constructor, because compilers clear an aggregate as a whole. That takes longer than the
     // other work of adding a timer.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): `arm` sets the ticks
     explicit Entry(std::uint32_t place) noexcept : index(place) {}
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): `arm` sets the ticks
     Entry(std::uint32_t place, std::uint64_t number, Job&& work, SourceLocation from,
           std::unique_ptr<TimerDetails>&& more) noexcept
         : index(place),

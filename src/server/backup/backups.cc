@@ -151,7 +151,7 @@ Result<void> Backups::finish(const json::BackupEnd& end) {
                  "made_at must not be in the future, got " + format_rfc3339(end.made_at),
                  "made_at"};
   }
-  const Result<void> noted = note(end);
+  Result<void> noted = note(end);
   if (begun_ && !is_of_begun && end.made_at != WallTime{}) return noted;
   begun_.reset();
   const Result<std::size_t> removed = remove_checkpoints(options_.data);

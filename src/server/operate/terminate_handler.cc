@@ -49,6 +49,7 @@ void say_last(std::string_view what, const char* cause, std::string_view action)
 }
 
 [[noreturn]] void on_terminate() noexcept {
+  // NOLINTNEXTLINE(cppcoreguidelines-no-malloc): memory for the last line
   std::free(reserved_memory().exchange(nullptr));
   const std::exception_ptr thrown = std::current_exception();
   if (!thrown) abort_for_bug("no exception was thrown");
@@ -69,6 +70,7 @@ void say_last(std::string_view what, const char* cause, std::string_view action)
 }  // namespace
 
 void install_terminate_handler() {
+  // NOLINTNEXTLINE(cppcoreguidelines-no-malloc): as in on_terminate()
   std::free(reserved_memory().exchange(std::malloc(kReserveBytes)));
   std::set_terminate(on_terminate);
 }

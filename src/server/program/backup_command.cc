@@ -161,10 +161,10 @@ std::invoke_result_t<Body> as_owner(const std::string& data, Body body) {
 
 /// Notes the figures of a complete backup and removes its checkpoint.
 Result<void> end_stopped(const json::BackupBegun& begun, const Result<NewBackup>& made) {
-  const auto noted = made ? note_backup(begun.data, {.made_at = begun.made_at,
-                                                     .bytes = made->backup.bytes,
-                                                     .copied_bytes = made->copied_bytes})
-                          : ok();
+  auto noted = made ? note_backup(begun.data, {.made_at = begun.made_at,
+                                               .bytes = made->backup.bytes,
+                                               .copied_bytes = made->copied_bytes})
+                    : ok();
   TRY(remove_checkpoints(begun.data));
   return noted;
 }

@@ -91,7 +91,7 @@ Result<std::vector<QueueStats>> pick_page(const Engine& engine, const Caller& ca
                                           const QueueFilter& filter, std::string& cursor) {
   const QueuePageRequest& page = *filter.page;
   const bool is_by_name = page.sort == QueueSort::name;
-  const std::string_view after = is_by_name && page.after ? page.after->queue : "";
+  const std::string after = is_by_name && page.after ? page.after->queue : "";
   std::vector<QueueStats> queues;
   TRY(engine.visit_queues(after, [&](const QueueStats& queue, bool is_paused) {
     const bool is_wanted = may_show(queue, caller, filter) &&
