@@ -174,22 +174,23 @@ bool is_kept(const BackupRetention& retention, const StoredBackup& backup, std::
 void remove_old(rocksdb::BackupEngine& engine, const BackupRequest& request, NewBackup& made) {
   if (request.retention.keeps_all()) return;
   std::vector<StoredBackup> all = backups_in(engine, BackupCheck::sizes);
+  std::ranges::reverse(all);
   std::size_t newer = 0;
   bool removes = false;
-  for (auto backup = all.rbegin(); backup != all.rend(); ++backup) {
-    if (!backup->damage.empty()) {
+  for (const StoredBackup& backup : all) {
+    if (!backup.damage.empty()) {
       if (!removes) continue;
     } else {
-      removes = newer > 0 && !is_kept(request.retention, *backup, newer, request.now);
+      removes = newer > 0 && !is_kept(request.retention, backup, newer, request.now);
       ++newer;
       if (!removes) continue;
     }
-    const rocksdb::Status status = engine.DeleteBackup(backup->number);
+    const rocksdb::Status status = engine.DeleteBackup(backup.number);
     if (!status.ok()) {
-      made.warning = to_error("remove backup " + std::to_string(backup->number), status).message;
+      made.warning = to_error("remove backup " + std::to_string(backup.number), status).message;
       break;
     }
-    made.removed.push_back(backup->number);
+    made.removed.push_back(backup.number);
   }
   std::ranges::sort(made.removed);
 }

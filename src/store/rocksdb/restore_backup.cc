@@ -88,17 +88,18 @@ Result<void> make_fresh(const std::string& folder, WallTime now) {
 
 Result<void> expect_empty(const std::string& data) {
   std::error_code error;
+  std::string other;
   for (fs::directory_iterator entry(data, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name == "detent.lock" || name == "lost+found") continue;
-    return Error{ErrorCode::conflict,
-                 "data folder '" + data + "' is not empty: it has '" + name +
-                     "'; name a new or an empty folder with --data",
-                 "data"};
+    if (name != "detent.lock" && name != "lost+found") other = name;
   }
   if (error) return file_error("list", data, error);
-  return ok();
+  if (other.empty()) return ok();
+  return Error{ErrorCode::conflict,
+               "data folder '" + data + "' is not empty: it has '" + other +
+                   "'; name a new or an empty folder with --data",
+               "data"};
 }
 
 /// Writes a file that only its owner can read, and syncs it.
@@ -132,7 +133,7 @@ Result<void> move_up(const std::string& from, const std::string& data) {
   std::stable_partition(names.begin(), names.end(),
                         [](const std::string& name) { return name != "CURRENT"; });
   for (const std::string& name : names) {
-    if (!error) fs::rename(from + "/" + name, data + "/" + name, error);
+    if (!error) fs::rename(fs::path(from) / name, fs::path(data) / name, error);
   }
   sync_folder(data);
   if (!error) fs::remove(from, error);
