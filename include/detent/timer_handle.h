@@ -12,7 +12,7 @@ namespace detent {
 
 namespace internal {
 
-class LocalTimers;
+class LocalTimers;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it deletes itself
 class SchedulerCore;
 class TimerOwner;
 

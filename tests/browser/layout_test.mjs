@@ -66,6 +66,8 @@ describe('The page', () => {
     await shows(page, 'td', 'thumbnails');
     assert.ok(await cut('Queues') <= 0, `${await cut('Queues')} px are cut off`);
     await page.getByRole('button', { name: 'Actions of thumbnails' }).click();
+    const menu = await page.locator('.menu > :popover-open').evaluate((element) => element.getBoundingClientRect().toJSON());
+    assert.ok(menu.width < 200 && menu.height < 300, `the menu has ${menu.width} × ${menu.height} px`);
     await page.getByRole('button', { name: 'Resume' }).click();
     await shows(page, '#messages', 'thumbnails is resumed');
     await server.call('POST', '/v1/queues/thumbnails/pause');
