@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "bench/arguments.h"
 #include "bench/results.h"
 #include "bench/server/server_socket.h"

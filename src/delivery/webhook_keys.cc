@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/open_file.h"
 #include "base/read_file.h"
 
 namespace detent {
@@ -22,30 +23,6 @@ Error failed(std::string_view verb, const std::filesystem::path& file) {
                std::string(verb) + " " + file.string() + ": " + std::strerror(errno), ""};
 }
 
-/// A file descriptor, closed at the end.
-class File {
- public:
-  File(const std::filesystem::path& path, int flags, mode_t mode = 0)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  bool is_open() const noexcept { return fd_ >= 0; }
-  int fd() const noexcept { return fd_; }
-
- private:
-  const int fd_;
-};
-
-Result<void> sync_folder(const std::filesystem::path& folder) {
-  const File file(folder, O_RDONLY | O_DIRECTORY);
-  if (!file.is_open() || ::fsync(file.fd()) != 0) return failed("sync", folder);
-  return ok();
-}
-
 /// Under another name first, so that no start finds half a key.
 Result<void> make_key_file(const std::filesystem::path& path) {
   ASSIGN_OR_RETURN(const WebhookKey key, WebhookKey::make());
@@ -53,15 +30,16 @@ Result<void> make_key_file(const std::filesystem::path& path) {
   std::filesystem::path unfinished = path;
   unfinished += ".new";
   {
-    const File file(unfinished, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const OpenFile file(unfinished, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const auto size = static_cast<ssize_t>(text.size());
-    if (!file.is_open() || ::fchmod(file.fd(), 0600) != 0 ||
-        ::write(file.fd(), text.data(), text.size()) != size || ::fsync(file.fd()) != 0) {
+    if (!file.is_open() || ::fchmod(file.descriptor(), 0600) != 0 ||
+        ::write(file.descriptor(), text.data(), text.size()) != size || !file.sync()) {
       return failed("write", unfinished);
     }
   }
   if (::rename(unfinished.c_str(), path.c_str()) != 0) return failed("make", path);
-  return sync_folder(path.parent_path().empty() ? "." : path.parent_path());
+  const std::filesystem::path folder = path.parent_path().empty() ? "." : path.parent_path();
+  return sync_folder(folder) ? ok() : Result<void>(failed("sync", folder));
 }
 
 }  // namespace

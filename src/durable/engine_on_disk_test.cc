@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "detent/clock.h"
 #include "engine/thread/engine_thread.h"
 #include "store/rocksdb/rocksdb_store.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "detent/clock.h"
 #include "detent/durable_scheduler.h"
 #include "detent/executor.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "engine/testing/engine_fixture.h"
 #include "external/engine_tasks.h"
 #include "external/redis_scheduler.h"

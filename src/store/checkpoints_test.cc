@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 
 namespace detent {
 namespace {

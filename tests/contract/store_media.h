@@ -20,7 +20,7 @@
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/testing/private_cluster.h"
 #else
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/testing/planted_damage.h"
 #include "store/testing/memory_store.h"

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "detent/clock.h"
 #include "engine/window/load_window.h"
 #include "server/operate/memory_plan.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 
 namespace detent {
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "detent/clock.h"
 #include "tests/durability/child_server.h"
 #include "tests/durability/small_disk.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "external/redis_server_rig.h"
 #include "tests/durability/child_server.h"
 #include "tests/support/client_of.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "external/redis_scheduler.h"
 #include "external/redis_server_rig.h"
 #include "tests/durability/child_server.h"

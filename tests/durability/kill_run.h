@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "tests/durability/child_server.h"
 #include "tests/durability/delivery_history.h"
 

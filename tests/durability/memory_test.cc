@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "detent/clock.h"
 #include "engine/engine.h"
 #include "store/record_format.h"

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <set>
 
-#include "base/test_folder.h"
 #include "base/test_seed.h"
+#include "base/testing/test_folder.h"
 
 namespace detent {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "base/wall_time.h"
 #include "external/far_tasks.h"
 #include "external/far_tasks_rig.h"

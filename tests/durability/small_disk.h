@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 
 namespace detent {
 

@@ -160,8 +160,8 @@ class Drill(unittest.TestCase):
         dead = server.put([{"queue": "dead", "payload": i, "max_attempts": 1} for i in range(50)])
         leases = server.call("POST", "/v1/queues/dead/lease", {"max": 50})["tasks"]
         server.call("POST", "/v1/leases/fail", {"leases": [one["lease"] for one in leases]})
-        ready = server.put([{"queue": "work", "payload": i} for i in range(100)])
-        leased = server.call("POST", "/v1/queues/work/lease",
+        ready = server.put([{"queue": "jobs", "payload": i} for i in range(100)])
+        leased = server.call("POST", "/v1/queues/jobs/lease",
                              {"max": 60, "visibility_timeout": "1h"})["tasks"]
         ended = [one["lease"] for one in leased[:10]]
         server.call("POST", "/v1/leases/complete", {"leases": ended})
@@ -182,7 +182,7 @@ class Drill(unittest.TestCase):
         loaded = producer.stop()
         self.assertGreater(first["bytes"], 0)
         # Workers and producers go on after the backup.
-        late = self.server.put([{"queue": "work", "payload": "late"}] * 10)
+        late = self.server.put([{"queue": "jobs", "payload": "late"}] * 10)
         self.server.call("POST", "/v1/leases/complete",
                          {"leases": [one["lease"] for one in leased[:20]]})
         self.server.kill()
@@ -210,11 +210,11 @@ class Drill(unittest.TestCase):
         old = [one["lease"] for one in leased]
         results = self.server.call("POST", "/v1/leases/complete", {"leases": old})["results"]
         self.assertTrue(all(one.get("status") != "done" for one in results), results[0])
-        again = self.server.call("POST", "/v1/queues/work/lease", {"max": 1_000})["tasks"]
+        again = self.server.call("POST", "/v1/queues/jobs/lease", {"max": 1_000})["tasks"]
         self.assertLessEqual({one["id"] for one in leased}, {one["id"] for one in again})
         self.assertFalse(set(old) & {one["lease"] for one in again})
         # No new task gets an id that the killed server has given out.
-        new = self.server.put([{"queue": "work"}])[0]
+        new = self.server.put([{"queue": "jobs"}])[0]
         self.assertGreater(int(new), max(map(int, loaded + late + kept)))
         self.server.kill()
 

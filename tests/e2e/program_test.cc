@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "examples/orders/server_process.h"
 #include "store/rocksdb/testing/planted_damage.h"
 #include "store/rocksdb/testing/sound_folder_rig.h"

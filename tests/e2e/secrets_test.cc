@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "tests/durability/child_server.h"
 #include "tests/support/raw_socket.h"
 

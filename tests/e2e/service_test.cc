@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "server/access/access_token.h"
 #include "server/testing/test_notify_socket.h"
 #include "tests/durability/child_server.h"

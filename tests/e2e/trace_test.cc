@@ -13,8 +13,8 @@
 #include <set>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
 #include "base/test_seed.h"
+#include "base/testing/test_folder.h"
 #include "engine/engine.h"
 #include "examples/orders/order.h"
 #include "store/rocksdb/rocksdb_store.h"

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/open_file.h"
 #include "cli/output/progress.h"
 #include "client/dump_copy.h"
 
@@ -31,12 +32,9 @@ std::string and_schedules(std::uint64_t count) {
 
 /// Syncs the file to disk, so that a finished dump survives a power failure.
 Result<void> sync_file(const std::string& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return file_error("open", file);
-  const bool is_synced = ::fsync(descriptor) == 0;
-  const Error error = file_error("sync", file);
-  ::close(descriptor);
-  return is_synced ? ok() : Result<void>(error);
+  const OpenFile opened(file, O_RDONLY);
+  if (!opened.is_open()) return file_error("open", file);
+  return opened.sync() ? ok() : Result<void>(file_error("sync", file));
 }
 
 Result<DumpCounts> write_part(Client& client, const std::string& part, Progress& progress) {

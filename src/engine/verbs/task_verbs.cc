@@ -90,12 +90,16 @@ Result<TaskSnapshot> TaskVerbs::accept(ScheduleRequest request) {
   return view;
 }
 
+/// The record of a key that has not expired. No value if the queue is new.
+Result<std::optional<KeyRecord>> TaskVerbs::record_of_key(const Queue& queue,
+                                                          std::string_view key) {
+  if (queue.record.number == 0) return std::optional<KeyRecord>();
+  return parts_.records.keys().find(queue.record.number, key, parts_.time.wall_now());
+}
+
 Result<std::optional<TaskSnapshot>> TaskVerbs::find_by_key(const ScheduleRequest& request,
                                                            Queue& queue) {
-  if (queue.record.number == 0) return std::optional<TaskSnapshot>();
-  ASSIGN_OR_RETURN(
-      const std::optional<KeyRecord> record,
-      parts_.records.keys().find(queue.record.number, request.key, parts_.time.wall_now()));
+  ASSIGN_OR_RETURN(const std::optional<KeyRecord> record, record_of_key(queue, request.key));
   if (!record) return std::optional<TaskSnapshot>();
   Result<FoundTask> found = parts_.tasks.find(record->id);
   const bool is_gone = !found && found.error().code == ErrorCode::not_found;
@@ -131,10 +135,7 @@ Result<std::optional<TaskSnapshot>> TaskVerbs::find_by_key(const ScheduleRequest
 /// The live or dead task of the key. No value: the request makes a new task.
 Result<std::optional<FoundTask>> TaskVerbs::holder_of_key(const ScheduleRequest& request,
                                                           const Queue& queue) {
-  if (queue.record.number == 0) return std::optional<FoundTask>();
-  ASSIGN_OR_RETURN(
-      const std::optional<KeyRecord> record,
-      parts_.records.keys().find(queue.record.number, request.key, parts_.time.wall_now()));
+  ASSIGN_OR_RETURN(const std::optional<KeyRecord> record, record_of_key(queue, request.key));
   if (!record || record->expires_at) return std::optional<FoundTask>();
   Result<FoundTask> found = parts_.tasks.find(record->id);
   // If the task is gone, it was set aside as damaged.
@@ -232,10 +233,8 @@ Result<bool> TaskVerbs::restore(Task task) {
 /// Removes the key from a restored task if the key stands for another task. Returns the content
 /// hash of the key; 0 if the original request is no longer known.
 Result<std::uint64_t> TaskVerbs::claim_key(const Queue& queue, Task& task) {
-  if (task.key.empty() || queue.record.number == 0) return std::uint64_t{0};
-  ASSIGN_OR_RETURN(
-      const std::optional<KeyRecord> taken,
-      parts_.records.keys().find(queue.record.number, task.key, parts_.time.wall_now()));
+  if (task.key.empty()) return std::uint64_t{0};
+  ASSIGN_OR_RETURN(const std::optional<KeyRecord> taken, record_of_key(queue, task.key));
   if (!taken) return std::uint64_t{0};
   if (taken->id == task.id) return taken->content;  // the task was set aside, and the key is left
   ASSIGN_OR_RETURN(const bool is_there, parts_.tasks.has(taken->id));
@@ -274,8 +273,7 @@ Result<TaskId> TaskVerbs::id_of_key(const std::string& queue, std::string_view k
   TRY(parts_.expect_working());
   TRY(parts_.expect_here(queue, key));  // on another shard the key may stand for a task
   ASSIGN_OR_RETURN(const Queue* const known, parts_.queues.known(queue));
-  ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
-                   parts_.records.keys().find(known->record.number, key, parts_.time.wall_now()));
+  ASSIGN_OR_RETURN(const std::optional<KeyRecord> record, record_of_key(*known, key));
   const Error no_key{ErrorCode::not_found, "no task of queue " + queue + " has this key", "key"};
   if (!record || record->expires_at) return no_key;
   const bool is_loaded = parts_.tasks.find_loaded(record->id) != nullptr;

@@ -69,6 +69,7 @@ class TaskVerbs : public VerbGroup {
 
   /// Accepts a request that is valid and belongs to this engine.
   Result<TaskSnapshot> accept(ScheduleRequest request);
+  Result<std::optional<KeyRecord>> record_of_key(const Queue& queue, std::string_view key);
   Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);
   Result<std::optional<FoundTask>> holder_of_key(const ScheduleRequest& request,
                                                  const Queue& queue);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/mutex.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "server/operate/disk_watch.h"
 
 namespace detent::server {

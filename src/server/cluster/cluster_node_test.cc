@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/log/log.h"
+#include "base/testing/count_of.h"
 #include "protocol/json/answer_codec.h"
 #include "server/testing/cluster_node_fixture.h"
 #include "tests/support/raw_socket.h"
@@ -267,12 +268,7 @@ class KeptLog {
   ~KeptLog() { configure_log({.level = LogLevel::error}); }
 
  protected:
-  int count(const std::string& words) const {
-    int times = 0;
-    const std::string text = out_.str();
-    for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; ++at) ++times;
-    return times;
-  }
+  int count(const std::string& words) const { return count_of(words, out_.str()); }
   std::ostringstream out_;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/log/log.h"
+#include "base/testing/count_of.h"
 
 namespace detent::server {
 namespace {
@@ -31,12 +32,7 @@ class ShardLogTest : public ::testing::Test {
     }
     clock_.advance(until - clock_.now());
   }
-  int count(const std::string& words) const {
-    int times = 0;
-    const std::string text = out_.str();
-    for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; ++at) ++times;
-    return times;
-  }
+  int count(const std::string& words) const { return count_of(words, out_.str()); }
 
   ManualClock clock_;
   std::ostringstream out_;

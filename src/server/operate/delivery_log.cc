@@ -15,8 +15,7 @@ const char* action_for(DeliveryEnd end) {
     case DeliveryEnd::not_reached:
     case DeliveryEnd::timed_out:
       return "check that the receiver runs and that this machine reaches it; failed tasks are "
-             "tried "
-             "again after their backoff";
+             "tried again after their backoff";
     case DeliveryEnd::overloaded:
       return "give the receiver more capacity, or limit the rate of the queue; failed tasks are "
              "tried again after their backoff";

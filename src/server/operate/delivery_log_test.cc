@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/log/log.h"
+#include "base/testing/count_of.h"
 
 namespace detent::server {
 namespace {
@@ -26,13 +27,7 @@ class DeliveryLogTest : public ::testing::Test {
   void succeed(const std::string& receiver) {
     log_.webhook_called({receiver, DeliveryEnd::delivered, ""});
   }
-  /// The number of times that the log has the text.
-  int count(const std::string& words) const {
-    int times = 0;
-    const std::string text = out_.str();
-    for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; ++at) ++times;
-    return times;
-  }
+  int count(const std::string& words) const { return count_of(words, out_.str()); }
 
   ManualClock clock_;
   std::ostringstream out_;

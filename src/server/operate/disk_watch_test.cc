@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/log/log.h"
+#include "base/testing/count_of.h"
 
 namespace detent::server {
 namespace {
@@ -40,12 +41,7 @@ class DiskWatchTest : public ::testing::Test {
     clock_.advance(1s);
     clock_.await_waiters(1);
   }
-  int count(const std::string& words) const {
-    int times = 0;
-    const std::string log = log_.str();
-    for (std::size_t at = 0; (at = log.find(words, at)) != std::string::npos; ++at) ++times;
-    return times;
-  }
+  int count(const std::string& words) const { return count_of(words, log_.str()); }
 
   static constexpr std::uint64_t kNotRead = ~std::uint64_t{0};
   std::ostringstream log_;

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "base/log/redact.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "external/external_url.h"
 #include "net/http_server/http_server.h"
 #include "net/socket/tls_server.h"

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 
 namespace detent::server {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/log/log.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "net/testing/test_certificate.h"
 #include "server/program/listeners.h"
 

@@ -10,7 +10,8 @@
 #include <string>
 
 #include "base/log/log.h"
-#include "base/test_folder.h"
+#include "base/testing/count_of.h"
+#include "base/testing/test_folder.h"
 
 namespace detent::server {
 namespace {
@@ -29,13 +30,7 @@ class OpenEngineTest : public ::testing::Test {
     options.data = folder_.path();
     return open_engine(options, {clock_, changes_}, random_owner(), folder);
   }
-  /// The number of times that the log has the text.
-  int count(const std::string& words) const {
-    int times = 0;
-    const std::string log = log_.str();
-    for (std::size_t at = 0; (at = log.find(words, at)) != std::string::npos; ++at) ++times;
-    return times;
-  }
+  int count(const std::string& words) const { return count_of(words, log_.str()); }
 
   const Error no_space_{ErrorCode::unavailable, "write 000012.log: No space left on device", ""};
   TestFolder folder_;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "detent/clock.h"
 #include "server/backup/backups.h"
 #include "store/checkpoints.h"

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/open_file.h"
 #include "base/read_file.h"
 #include "store/rocksdb/opened_backups.h"
 
@@ -62,17 +63,6 @@ class OpenCheckpoint {
   OpenCheckpoint() = default;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_
-};
-
-/// An open file; −1 if it is not open.
-struct OpenFile {
-  explicit OpenFile(int opened) noexcept : descriptor(opened) {}
-  ~OpenFile() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  const int descriptor;
 };
 
 /// The number of bytes of the checkpoint that no backup has. The names of shared tables are
@@ -126,20 +116,20 @@ Result<std::string> webhook_key_of(const std::string& data) {
     return Error{ErrorCode::unavailable, "read " + path + ": " + problem, ""};
   };
   // Without O_NONBLOCK, a named pipe would block.
-  const OpenFile file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (file.descriptor < 0 && errno == ENOENT) return std::string();
-  if (file.descriptor < 0 && errno != ELOOP) return failed(reason_for(errno, path));
+  const OpenFile file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!file.is_open() && errno == ENOENT) return std::string();
+  if (!file.is_open() && errno != ELOOP) return failed(reason_for(errno, path));
   struct stat folder {};
   struct stat status {};
-  if (file.descriptor < 0 || ::stat(data.c_str(), &folder) != 0 ||
-      ::fstat(file.descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
+  if (!file.is_open() || ::stat(data.c_str(), &folder) != 0 ||
+      ::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_uid != folder.st_uid) {
     return failed("it must be a file, not a link, and have the owner of its folder");
   }
   std::string text;
   std::array<char, 4096> part{};
   ssize_t size = 0;
-  while ((size = ::read(file.descriptor, part.data(), part.size())) > 0) {
+  while ((size = ::read(file.descriptor(), part.data(), part.size())) > 0) {
     text.append(part.data(), static_cast<std::size_t>(size));
     if (text.size() > kMostKeyFile) {
       return Error{ErrorCode::too_large,

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "base/thread.h"
 #include "store/checkpoints.h"
 #include "store/rocksdb/rocksdb_store.h"

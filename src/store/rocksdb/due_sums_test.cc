@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
 #include "base/test_seed.h"
+#include "base/testing/test_folder.h"
 #include "store/rocksdb/database/meta_keys.h"
 #include "store/rocksdb/database/slices.h"
 

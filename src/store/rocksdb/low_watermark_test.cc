@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "store/meta_format.h"
 #include "store/rocksdb/database/key_format.h"
 #include "store/rocksdb/database/meta_keys.h"

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/open_file.h"
 #include "base/rng.h"
 #include "base/wall_time.h"
 #include "store/meta_format.h"
@@ -104,20 +105,12 @@ Result<void> expect_empty(const std::string& data) {
 
 /// Writes a file that only its owner can read, and syncs it.
 Result<void> write_file(const std::string& path, std::string_view text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const OpenFile file(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const auto size = static_cast<ssize_t>(text.size());
   const bool is_written =
-      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      ::fsync(file) == 0;
-  const std::error_code error(errno, std::generic_category());
-  if (file >= 0) ::close(file);
-  return is_written ? ok() : Result<void>(file_error("write", path, error));
-}
-
-void sync_folder(const std::string& path) {
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  static_cast<void>(::fsync(folder));
-  ::close(folder);
+      file.is_open() && ::write(file.descriptor(), text.data(), text.size()) == size && file.sync();
+  if (is_written) return ok();
+  return file_error("write", path, std::error_code(errno, std::generic_category()));
 }
 
 /// Moves the files of `from` up into `data`, CURRENT last, and removes `from`.
@@ -135,9 +128,9 @@ Result<void> move_up(const std::string& from, const std::string& data) {
   for (const std::string& name : names) {
     if (!error) fs::rename(fs::path(from) / name, fs::path(data) / name, error);
   }
-  sync_folder(data);
+  static_cast<void>(sync_folder(data));
   if (!error) fs::remove(from, error);
-  sync_folder(data);
+  static_cast<void>(sync_folder(data));
   if (error) return file_error("move the restored files of", from, error);
   return ok();
 }

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "detent/check.h"
 #include "store/rocksdb/testing/planted_damage.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/database/key_format.h"
 #include "store/rocksdb/database/slices.h"

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
 #include "base/test_seed.h"
+#include "base/testing/test_folder.h"
 #include "store/rocksdb/open_store.h"
 
 namespace detent {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
 #include "base/test_seed.h"
+#include "base/testing/test_folder.h"
 #include "store/record_format.h"
 #include "store/rocksdb/database/key_format.h"
 #include "store/rocksdb/database/meta_keys.h"

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "store/rocksdb/database/key_format.h"
 
 namespace detent {

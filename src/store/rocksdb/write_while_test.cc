@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "store/rocksdb/open_store.h"
 
 namespace detent {

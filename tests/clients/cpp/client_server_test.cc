@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "detent/client.h"
 #include "tests/durability/child_server.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "base/thread.h"
 #include "detent/worker.h"
 #include "tests/durability/child_server.h"

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/open_file.h"
 #include "base/read_file.h"
 #include "detent/check.h"
 #include "store/rocksdb/database/lock_holder.h"
@@ -40,12 +41,8 @@ std::string reason(int error) { return std::generic_category().message(error); }
 /// whole folder, although every file in it was synced.
 Result<void> sync_parent(const std::string& path) {
   const fs::path parent = fs::absolute(path).lexically_normal().parent_path();
-  const int folder = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = folder >= 0 && ::fsync(folder) == 0;
-  const int error = errno;
-  if (folder >= 0) ::close(folder);
-  if (synced) return ok();
-  return folder_error(ErrorCode::unavailable, path, "cannot be synced to disk: " + reason(error));
+  if (sync_folder(parent)) return ok();
+  return folder_error(ErrorCode::unavailable, path, "cannot be synced to disk: " + reason(errno));
 }
 
 Result<void> make_folder(const std::string& path) {

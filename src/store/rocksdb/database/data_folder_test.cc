@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 
 namespace detent {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "base/test_folder.h"
 #include "base/test_seed.h"
+#include "base/testing/test_folder.h"
 #include "store/meta_format.h"
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/database/key_format.h"

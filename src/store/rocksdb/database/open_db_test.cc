@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/database/key_format.h"
 #include "store/rocksdb/database/meta_keys.h"

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/open_file.h"
 #include "detent/check.h"
 
 namespace detent {
@@ -148,15 +149,14 @@ Result<std::string> read_file(const std::string& path) {
 
 /// Cuts a file off at `size`, durably.
 Result<void> cut_file(const std::string& path, std::size_t size) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  const bool is_cut =
-      file >= 0 && ::ftruncate(file, static_cast<off_t>(size)) == 0 && ::fsync(file) == 0;
-  const int error = errno;
-  if (file >= 0) ::close(file);
-  if (is_cut) return ok();
+  const OpenFile file(path, O_WRONLY);
+  if (file.is_open() && ::ftruncate(file.descriptor(), static_cast<off_t>(size)) == 0 &&
+      file.sync()) {
+    return ok();
+  }
   return Error{ErrorCode::unavailable,
                "cannot truncate '" + path + "' to " + std::to_string(size) +
-                   " bytes: " + std::generic_category().message(error),
+                   " bytes: " + std::generic_category().message(errno),
                ""};
 }
 

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/rng.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 
 namespace detent {
 namespace {

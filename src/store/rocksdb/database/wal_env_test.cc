@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 
 namespace detent {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "store/rocksdb/database/table_check.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/testing/planted_damage.h"
