@@ -130,7 +130,7 @@ Figure hierarchical_wheel() {
   return figure;
 }
 
-// The calls of a program: what each returns, and what it does to the queue.
+// The calls of a program, with the result of each call and its effect on the queue.
 Figure calls() {
   auto wheel = HierarchicalWheel::make({.level_sizes = {60, 60, 24}, .now = kNow});
   HierarchicalWheel::Timer other;
